@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import black
+from black.mode import TargetVersion
 
 # Given in full: a pyproject.toml where msgen is called has no say in it.
-MODE = black.Mode(target_versions={black.TargetVersion.PY39}, line_length=88)
+MODE = black.Mode(target_versions={TargetVersion.PY39}, line_length=88)
 
 
 def format_source(text: str) -> str:

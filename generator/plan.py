@@ -124,7 +124,6 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
     index = "(index - 1) % ACCUM + 1"
     shape, native, classes = _images(spec)
     standard, others = sections(_imports(spec, scales=scales, plain_model=plain_model))
-    optimizer = OPTIMIZERS[spec.optimizer]
     command_lines = wrap(command_parts(_beside_script(spec)), LINE_LENGTH - 4)
     value = spec.loss_scale_value
     if value is None:
@@ -159,7 +158,7 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         device=spec.device,
         amp=spec.amp,
         amp_dtype=spec.amp_dtype,
-        lr=repr(float(optimizer.lr if spec.lr is None else spec.lr)),
+        lr=repr(_rate(spec)),
         clip_norm=repr(float(spec.clip_norm or 0)),
         loss_scale_value=repr(float(value)),
         data_dir_help=_data_dir_help(spec),
@@ -274,8 +273,9 @@ def _beside_script(spec: TrainingSpec) -> TrainingSpec:
 
 
 def _model_title(spec: TrainingSpec) -> str:
-    own = isinstance(spec.model, SourceRef)
-    return spec.model.name if own else MODELS[spec.model].title
+    if isinstance(spec.model, SourceRef):
+        return spec.model.name
+    return MODELS[spec.model].title
 
 
 def _dataset_title(spec: TrainingSpec) -> str:
@@ -302,6 +302,30 @@ def _description(spec: TrainingSpec) -> str:
             "one batch."
         )
     return " ".join(said)
+
+
+def summary(spec: TrainingSpec) -> list[str]:
+    """What was chosen, in a few lines for a terminal."""
+    precision = "O0 (float32)" if spec.amp == "O0" else f"{spec.amp} {spec.amp_dtype}"
+    scale = f"{spec.scaling} loss scale" if spec.scaling != "none" else "no loss scale"
+    micro = f"micro-batches of {spec.batch_size}"
+    window = (
+        f"{spec.accum} {micro} per update"
+        if spec.accum > 1
+        else f"{micro}, no accumulation"
+    )
+    clip = f", clipped to norm {format_value(spec.clip_norm)}" if spec.clip_norm else ""
+    warm_up = f" after {spec.warmup} updates of warm-up" if spec.warmup else ""
+    rate = f"lr {format_value(_rate(spec))} {spec.lr_schedule}{warm_up}"
+    return [
+        f"{spec.style} style, {spec.mode} mode, {precision}, {scale}",
+        f"{window}{clip}; {spec.optimizer}, {rate}",
+        f"{spec.model} on {spec.dataset}, {spec.epochs} epochs, seed {spec.seed}",
+    ]
+
+
+def _rate(spec: TrainingSpec) -> float:
+    return float(OPTIMIZERS[spec.optimizer].lr if spec.lr is None else spec.lr)
 
 
 def _data_dir_help(spec: TrainingSpec) -> str:

@@ -1,5 +1,4 @@
-"""The only Jinja environment: a plan goes in, text comes out.
-"""
+"""The only Jinja environment: a plan goes in, text comes out."""
 
 from __future__ import annotations
 

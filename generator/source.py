@@ -71,7 +71,9 @@ def find_function(tree: ast.Module, ref: SourceRef) -> ast.FunctionDef:
     raise SourceError(_missing("function", ref, [node.name for node in functions]))
 
 
-def candidates(tree: ast.Module, kind: type[ast.ClassDef | ast.FunctionDef]) -> list[str]:
+def candidates(
+    tree: ast.Module, kind: type[ast.ClassDef | ast.FunctionDef]
+) -> list[str]:
     """Names of that kind that the file defines at its top level."""
     return [node.name for node in tree.body if isinstance(node, kind)]
 
@@ -81,7 +83,9 @@ def _missing(kind: str, ref: SourceRef, there: list[str]) -> str:
     return f"{ref.path} defines no {kind} {ref.name!r} at its top level ({names})."
 
 
-def find_method(tree: ast.Module, cls: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+def find_method(
+    tree: ast.Module, cls: ast.ClassDef, name: str
+) -> ast.FunctionDef | None:
     """A method of a class or of its base classes in the same file, if it has one."""
     for node in cls.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:

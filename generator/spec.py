@@ -55,7 +55,7 @@ class TrainingSpec:
     device: Device = "auto"
     model: str | SourceRef = "lenet5"
     dataset: str | SourceRef = "synthetic"
-    optimizer: str = "momentum"
+    optimizer: str = "adam"
     lr: float | None = None
     weight_decay: float | None = None
     clip_norm: float | None = None

@@ -1,0 +1,292 @@
+"""The command line: flags become a request, every error is shown in one place."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from generator import __version__, rules
+from generator.catalog.options import OPTIONS, Option
+from generator.errors import MsgenError, Problem, Refused
+from generator.listing import CATALOGUES, entries, table
+from generator.spec import SourceRef, TrainingSpec
+from generator.writing import check_target, write
+
+CONTEXT = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 100,
+    "auto_envvar_prefix": None,
+}
+
+
+class ChoiceType(click.ParamType):  # type: ignore[type-arg]
+    """One of an option's choices in any case, or a user's own ``path.py:Name``."""
+
+    name = "choice"
+
+    def __init__(self, option: Option):
+        self.option = option
+        self.choices = option.choices or {}
+
+    def get_metavar(self, param: click.Parameter, ctx: Any = None) -> str:
+        return f"[{self.option.values_text}]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | SourceRef:
+        text = str(value)
+        for key in self.choices:
+            if key.lower() == text.lower():
+                return key
+        path, colon, name = text.rpartition(":")
+        if self.option.own and colon and path.endswith(".py"):
+            return SourceRef(path, name)
+        near = rules.nearest(text, self.option)
+        hint = f" Did you mean {near}?" if near else ""
+        own = self.option.own and (":" in text or text.endswith(".py"))
+        form = f" Your own code is named {self.option.own}." if own else ""
+        self.fail(
+            f"{text!r} is none of {', '.join(self.option.values_text.split('|'))}."
+            f"{hint}{form}",
+            param,
+            ctx,
+        )
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        found = [
+            CompletionItem(key, help=entry.summary)
+            for key, entry in self.choices.items()
+            if key.lower().startswith(incomplete.lower())
+        ]
+        if self.option.own and not found:
+            return [CompletionItem(incomplete, type="file")]
+        return found
+
+
+class CollectedOption(click.Option):
+    """An option whose wrong value is kept, to be shown with all else that is wrong."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.BadParameter as error:
+            wrong = ctx.meta.setdefault("generator.wrong", {})
+            wrong[self.opts[0]] = Problem(
+                f"{self.opts[0]} {value}",
+                error.message,
+                {str(self.name): self.near(value)},
+            )
+            return None
+
+    def near(self, value: Any) -> Any:
+        """The value that was probably meant, else the default."""
+        option = next(option for option in OPTIONS if option.field == self.name)
+        return rules.nearest(str(value), option) or option.default
+
+
+def _option_type(option: Option) -> Any:
+    if option.kind == "choice":
+        return ChoiceType(option)
+    return click.INT if option.kind == "integer" else click.FLOAT
+
+
+def _spec_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of the catalogue, in its order."""
+    for option in reversed(OPTIONS):
+        decorate = click.option(
+            option.flag,
+            option.field,
+            cls=CollectedOption,
+            type=_option_type(option),
+            metavar=None if option.kind == "choice" else option.values_text,
+            help=f"{option.help}  [{option.default_text}]",
+        )
+        function = decorate(function)
+    return function
+
+
+class Command(click.Group):
+    """The group; its help shows the options under the headings of the catalogue."""
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        groups = {option.field: option.group for option in OPTIONS}
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                heading = groups.get(param.name or "", "Output")
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(cls=Command, invoke_without_command=True, context_settings=CONTEXT)
+@_spec_options
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    default="train.py",
+    help="Where the script goes; - is standard output.  [train.py]",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would change, and write nothing."
+)
+@click.version_option(__version__, "-V", "--version", prog_name="msgen")
+@click.pass_context
+def cli(
+    ctx: click.Context, /, output: str, force: bool, dry_run: bool, **options: Any
+) -> None:
+    """Write a standalone MindSpore training script.
+
+    Mixed precision, loss scaling, gradient accumulation and clipping are put together
+    so that the numbers are right, in the style you choose.
+
+    Example: msgen --style functional --amp O2 --accum 4
+    """
+    given = [
+        param
+        for param in ctx.command.params
+        if param.name
+        and ctx.get_parameter_source(param.name)
+        is click.core.ParameterSource.COMMANDLINE
+    ]
+    if ctx.invoked_subcommand is not None:
+        if given:
+            names = ", ".join(param.opts[0] for param in given)
+            raise click.UsageError(
+                f"{names} is for writing a script, not for {ctx.invoked_subcommand!r}.",
+                ctx,
+            )
+        return
+    values = {name: value for name, value in options.items() if value is not None}
+    script = "train.py" if output == "-" else output
+    spec = TrainingSpec(**values, script=script)
+    _check(ctx, spec, [] if output == "-" else check_target(output, force or dry_run))
+    # Jinja2 and Black come in here, when there is something to render.
+    from generator.generate import generate
+
+    text = generate(spec)
+    if dry_run:
+        _show_difference(script, text)
+        return
+    to_stdout = output == "-"
+    if to_stdout:
+        click.echo(text, nl=False)
+    else:
+        try:
+            write(output, text)
+        except OSError as error:
+            reason = f"{error.strerror or error}; what was there is unchanged."
+            raise Refused([Problem(f"-o {output}", reason)]) from error
+        _report(spec, text)
+    for warning in rules.warnings(spec):
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _check(ctx: click.Context, spec: TrainingSpec, in_the_way: list[Problem]) -> None:
+    """Refuse the request with all that is wrong with it, if anything is."""
+    wrong: dict[str, Problem] = ctx.meta.get("generator.wrong", {})
+    # A value that was not understood is left out of the request, so what the rules say
+    # of the option's default would only confuse.
+    found = [
+        problem
+        for problem in rules.check(spec)
+        if not wrong.keys() & set(problem.flags.split())
+    ]
+    found += in_the_way
+    if wrong:
+        problems = [*wrong.values(), *found]
+        raise WrongUsage(problems, rules.refuse(problems, spec).suggestion)
+    if found:
+        raise rules.refuse(found, spec)
+
+
+class WrongUsage(Refused):
+    """Words that msgen does not know; the exit status tells it from a refusal."""
+
+
+def _show_difference(script: str, text: str) -> None:
+    try:
+        with open(script, encoding="utf-8", errors="surrogateescape") as file:
+            before = file.read()
+    except OSError:
+        before = ""
+    lines = list(
+        difflib.unified_diff(
+            before.splitlines(keepends=True),
+            text.splitlines(keepends=True),
+            script,
+            f"{script} (new)",
+        )
+    )
+    colors = {"+": "green", "-": "red", "@": "cyan"}
+    for line in lines:
+        click.secho(line.rstrip("\n"), fg=colors.get(line[0]))
+    if not lines:
+        click.echo(f"{script} would stay as it is.")
+
+
+def _report(spec: TrainingSpec, text: str) -> None:
+    """Say what was written, what was chosen and how it is run."""
+    from generator.plan import summary
+
+    click.echo(f"wrote {spec.script} ({len(text.splitlines())} lines)")
+    for line in summary(spec):
+        click.echo(f"  {line}")
+    folder, name = os.path.split(spec.script)
+    change = f"cd {folder} && " if folder else ""
+    click.echo(f"run it: {change}python {name}")
+
+
+@cli.command("list")
+@click.argument("what", required=False, type=click.Choice(list(CATALOGUES), False))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(what: str | None, as_json: bool) -> None:
+    """Show what there is to choose from."""
+    chosen = [what] if what else list(CATALOGUES)
+    if as_json:
+        found = {name: entries(name) for name in chosen}
+        click.echo(json.dumps(found[what] if what else found, indent=2))
+        return
+    click.echo("\n\n".join(table(name) for name in chosen))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; exit status 0, 1 (refused or failed) or 2 (wrong usage)."""
+    try:
+        cli.main(arguments, prog_name="msgen", standalone_mode=False)
+        sys.stdout.flush()
+        status = 0
+    except click.exceptions.Exit as stop:
+        status = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except click.Abort:
+        click.echo("msgen: stopped, nothing was written", err=True)
+        status = 1
+    except MsgenError as error:
+        click.echo(f"msgen: {error}", err=True)
+        status = 2 if isinstance(error, WrongUsage) else 1
+    except OSError as error:  # standard output closed or its disk full
+        status = 1
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        click.echo(f"msgen: {error.strerror or error}", err=True)
+    sys.exit(status)
