@@ -1,0 +1,158 @@
+"""Scripts of every kind run as files, make updates and keep finite weights."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from combinations import STYLES
+from generator import TrainingSpec
+from generator.catalog import AMP_LEVELS, LOSS_SCALES, MODES
+from harness import python, run_script, write_script
+
+MATRIX = list(itertools.product(STYLES, AMP_LEVELS, LOSS_SCALES, (1, 3), MODES))
+
+
+def execute(spec: TrainingSpec, folder, *arguments) -> None:
+    """Run a script for a few updates; its weights must have moved and be finite."""
+    run = run_script(spec, folder, "--max-updates", 4, *arguments)
+    assert run.windows[-1]["updates"] == 4
+    assert [w["window"] for w in run.windows] == list(range(1, len(run.windows) + 1))
+    for window in run.windows:
+        assert window["loss"] is not None and math.isfinite(window["loss"])
+        assert window["micro_batches"] == spec.accum
+        assert window["items"] == spec.accum * spec.batch_size
+        assert window["loss_scale"] >= 1 and window["seconds"] > 0
+    assert sum(w["skipped"] for w in run.windows[:6]) <= 1
+    # Weights that had not moved would give the loss of the first window again.
+    check = f"""
+import mindspore as ms, numpy as np, train
+ms.set_seed({spec.seed})
+start = {{p.name: p.asnumpy() for p in train.Network().get_parameters()}}
+end = ms.load_checkpoint("output/last.ckpt")
+assert set(start) == set(end), set(start) ^ set(end)
+for name, value in end.items():
+    assert value.dtype == ms.float32, name
+    assert np.isfinite(value.asnumpy()).all(), name
+    assert not np.array_equal(value.asnumpy(), start[name]), name
+"""
+    done = python(["-c", check], folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(("style", "amp", "scale", "accum", "mode"), MATRIX)
+def test_script_trains_on_cpu(tmp_path, style, amp, scale, accum, mode):
+    spec = TrainingSpec(
+        style=style, amp=amp, loss_scale=scale, accum=accum, mode=mode, model="mlp"
+    )
+    execute(spec, tmp_path, "--device", "CPU")
+
+
+@pytest.mark.ascend
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("style", "amp", "scale", "accum", "mode"), MATRIX)
+def test_script_trains_on_ascend(tmp_path, style, amp, scale, accum, mode, dtype):
+    if (amp, dtype) == ("O0", "bfloat16"):
+        dtype = "float16"  # at O0 the type has no say
+    spec = TrainingSpec(
+        style=style,
+        amp=amp,
+        amp_dtype=dtype,
+        loss_scale=scale,
+        accum=accum,
+        mode=mode,
+        model="mlp",
+    )
+    execute(spec, tmp_path, "--device", "Ascend")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+def test_every_optimizer_lowers_the_loss(tmp_path, style, optimizer):
+    spec = TrainingSpec(
+        style=style,
+        optimizer=optimizer,
+        model="mlp",
+        weight_decay=0.001,
+        lr_schedule="cosine",
+        warmup=3,
+        clip_norm=5.0,
+        epochs=2,
+    )
+    run = run_script(spec, tmp_path)
+    assert run.evaluations[-1]["eval_loss"] < run.windows[0]["loss"]
+    rates = [window["lr"] for window in run.windows]
+    assert len(rates) == 40 and rates[0] < rates[1] < rates[2] and rates[-1] < rates[3]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_resnet18_trains_at_every_level(tmp_path, style):
+    amp = {"functional": "O2", "cell": "O3", "model": "O1"}[style]
+    spec = TrainingSpec(
+        style=style, model="resnet18", dataset="digits", amp=amp, accum=2, batch_size=8
+    )
+    run = run_script(spec, tmp_path, "--max-updates", 2)
+    assert run.windows[-1]["updates"] == 2
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        TrainingSpec(style="functional", dataset="digits", amp="O2", accum=4),
+        TrainingSpec(style="cell", dataset="digits", amp="O1"),
+        TrainingSpec(style="model", dataset="digits", optimizer="momentum"),
+    ],
+    ids=lambda spec: spec.style,
+)
+def test_real_digits_are_learnt(tmp_path, spec):
+    run = run_script(spec, tmp_path)
+    assert run.evaluations[-1]["accuracy"] >= 0.93
+    assert f"accuracy {run.evaluations[-1]['accuracy']:.4f}" in run.stdout
+
+
+def test_a_run_on_cpu_in_bfloat16_ends_with_one_line(tmp_path):
+    spec = TrainingSpec(amp="O2", amp_dtype="bfloat16", model="mlp")
+    done = python([write_script(spec, tmp_path).name, "--device", "CPU"], tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == (
+        "error: this script computes in bfloat16, which needs an Ascend NPU"
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_device_is_one_line(tmp_path):
+    from conftest import has_npu
+
+    if has_npu():
+        pytest.skip("this machine has an NPU")
+    script = write_script(TrainingSpec(model="mlp"), tmp_path)
+    done = python([script.name, "--device", "Ascend"], tmp_path)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "error: --device Ascend: MindSpore finds no such device here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--epochs", "0"], "epochs must be above 0, not 0"),
+        (["--lr", "nan"], "lr must be above 0, not nan"),
+        (["--max-updates", "-1"], "max_updates must be above 0, not -1"),
+        (["--seed", "-1"], "seed must be from 0 to 2**32 - 1, not -1"),
+        (["--batch-size", "x"], "argument --batch-size: invalid int value: 'x'"),
+    ],
+)
+def test_wrong_values_of_the_script_are_one_line(tmp_path, arguments, message):
+    script = write_script(TrainingSpec(model="mlp"), tmp_path)
+    done = python([script.name, *arguments], tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"train.py: error: {message}\n")
+
+
+def test_an_output_folder_that_is_a_file_is_one_line(tmp_path):
+    script = write_script(TrainingSpec(model="mlp"), tmp_path)
+    (tmp_path / "taken").write_text("mine")
+    done = python([script.name, "--output-dir", "taken"], tmp_path)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "error: [Errno 17] File exists: 'taken'" in done.stderr
+    assert (tmp_path / "taken").read_text() == "mine"
