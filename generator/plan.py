@@ -298,8 +298,8 @@ def _description(spec: TrainingSpec) -> str:
         said.append(f"{precision}, {spec.scaling} loss scaling.")
     if spec.accum > 1:
         said.append(
-            f"An update for every window of {spec.accum} micro-batches, as if they were "
-            "one batch."
+            f"An update for every window of {spec.accum} micro-batches, as if they "
+            "were one batch."
         )
     return " ".join(said)
 

@@ -305,7 +305,11 @@ def _own_files(spec: TrainingSpec) -> Iterator[Problem]:
         if not isinstance(ref, SourceRef):
             continue
         module = source.module_name(source.beside(ref, spec.script))
-        if module is not None and module.split(".")[0] in source.TAKEN_MODULES:
+        if not source.is_plain(ref.path):
+            yield Problem(
+                f"--{field} {ref}", f"The path must be {source.PLAIN}; rename it."
+            )
+        elif module is not None and module.split(".")[0] in source.TAKEN_MODULES:
             yield Problem(
                 f"--{field} {ref}",
                 f"The script would import another module named {module!r}; "

@@ -20,6 +20,15 @@ TAKEN_MODULES = frozenset(sys.stdlib_module_names) | {
 }
 
 
+# A script's docstring shows the paths of its command; these would break it.
+PLAIN = 'without control characters, " and \\'
+
+
+def is_plain(path: str) -> bool:
+    """Whether a script's docstring can show the path as it is."""
+    return path.isprintable() and not set(path) & set('"\\')
+
+
 class SourceError(Exception):
     """The file or the name in it cannot be used; the text says why."""
 

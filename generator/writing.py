@@ -9,15 +9,14 @@ import tempfile
 from pathlib import Path
 
 from generator.errors import Problem
-
-UNSUITABLE = set('"\\')  # these would have to be escaped inside a script's docstring
+from generator.source import PLAIN, is_plain
 
 
 def check_target(path: str, force: bool) -> list[Problem]:
     """What stands in the way of writing ``path``; empty if nothing does."""
     flag = f"-o {path}" if path else "-o ''"
-    if not path or not path.isprintable() or UNSUITABLE & set(path):
-        reason = 'A file name is needed, without control characters, " and \\.'
+    if not path or not is_plain(path):
+        reason = f"A file name is needed, {PLAIN}."
         return [Problem(flag, reason, {"script": "train.py"})]
     target = Path(path)
     if target.is_dir():

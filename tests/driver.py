@@ -1,4 +1,4 @@
-"""Runs a script's main() on data of ours; started by harness.drive in its own process."""
+"""Runs a script's main() on data of ours; harness.drive starts it in a process."""
 
 import importlib.util
 import json

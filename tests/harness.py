@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -56,6 +57,31 @@ def python(arguments: list[Any], folder: Path, timeout: float = 300) -> Any:
         timeout=timeout,
         check=False,
     )
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """The arrays of a checkpoint, read without the seconds that MindSpore takes.
+
+    The format is MindSpore's own protocol buffer, whose module is loaded by its path.
+    """
+    import numpy as np
+
+    package = Path(str(importlib.util.find_spec("mindspore").origin)).parent
+    where = package / "train" / "checkpoint_pb2.py"
+    spec = importlib.util.spec_from_file_location("checkpoint_pb2", where)
+    module = sys.modules.get("checkpoint_pb2")
+    if module is None:  # its messages can be registered only once
+        module = sys.modules["checkpoint_pb2"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    checkpoint = module.Checkpoint()
+    checkpoint.ParseFromString(path.read_bytes())
+    types = {"Float32": np.float32, "Float16": np.float16, "Int32": np.int32}
+    return {
+        value.tag: np.frombuffer(
+            value.tensor.tensor_content, types[value.tensor.tensor_type]
+        )
+        for value in checkpoint.value
+    }
 
 
 def write_script(spec: TrainingSpec, folder: Path) -> Path:

@@ -64,7 +64,7 @@ def loss_and_gradient(
 
 
 def windows(sizes: list[int], accum: int) -> list[list[int]]:
-    """Indices of the micro-batches of each window of an epoch; the last may be short."""
+    """Indices of the micro-batches of each window of an epoch."""
     index = list(range(len(sizes)))
     return [index[start : start + accum] for start in range(0, len(index), accum)]
 

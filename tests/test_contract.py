@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import reference
 from combinations import STYLES
+from harness import drive, run_script
+
 from generator import TrainingSpec
 from generator.catalog import MODES
-from harness import drive, run_script
 
 # One epoch of seven uneven micro-batches: with N = 3, windows of 3, 3 and 1.
 SIZES = [4, 4, 3, 4, 4, 2, 1]

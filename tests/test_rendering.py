@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from combinations import SCHEDULES, all_specs, other_specs
+
 from generator import TrainingSpec, generate
 from generator.command import command
 from generator.formatting import format_source
@@ -22,8 +23,10 @@ JINJA = ("{{", "}}", "{%", "%}", "{#", "jinja")
 def ruff(folder: Path, rules: str) -> str:
     """What ruff, with no configuration but ours, has against the files of a folder."""
     done = subprocess.run(
-        [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache"]
-        + ["--output-format", "concise", "--select", rules, str(folder)],
+        [
+            *(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache"),
+            *("--output-format", "concise", "--select", rules, str(folder)),
+        ],
         capture_output=True,
         text=True,
         check=False,

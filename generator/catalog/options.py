@@ -31,7 +31,7 @@ class Option:
     """One option of a script.
 
     Attributes:
-        field: the field of :class:`TrainingSpec` that holds it; the flag is named alike.
+        field: the field of :class:`TrainingSpec` that holds it; names the flag too.
         group: heading in the help and in the README's table.
         kind: what its value is.
         help: what it is for, one line.

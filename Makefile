@@ -1,0 +1,36 @@
+# `make demo` and `make test` need nothing but Python 3.11 and this folder.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test quick lint golden clean
+
+demo: $(VENV)/ready
+	rm -rf demo && mkdir demo
+	cd demo && ../$(BIN)/msgen --style functional --amp O2 --accum 4 --model lenet5 --dataset digits
+	cd demo && ../$(BIN)/python train.py
+
+test: $(VENV)/ready lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# What runs in a minute, without MindSpore.
+quick: $(VENV)/ready lint
+	$(BIN)/python -m pytest -n 2 tests/test_rendering.py tests/test_goldens.py tests/test_cli.py tests/test_rules.py
+
+lint: $(VENV)/ready
+	$(BIN)/black --check --quiet generator tests examples
+	$(BIN)/ruff check --quiet generator tests
+	$(BIN)/mypy
+
+# Write the golden scripts and the examples anew, to be read in the diff.
+golden: $(VENV)/ready
+	$(BIN)/python tests/golden_specs.py
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[mindspore,examples,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache

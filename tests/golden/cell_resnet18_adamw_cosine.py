@@ -1,0 +1,307 @@
+r"""Train ResNet-18 on synthetic images.
+
+Cell style, compiled step. Mixed precision O2 in float16, dynamic loss scaling.
+
+    python cell_resnet18_adamw_cosine.py
+
+Written by msgen 0.1.0:
+
+    msgen --style cell --amp O2 --optimizer adamw --lr-schedule cosine --warmup 20 \
+        --model resnet18 -o cell_resnet18_adamw_cosine.py
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+
+# From MindSpore 2.9 on, the CPU back end takes a slow reference convolution where the
+# CPU has AVX-512. This cap, set before the import, avoids it; Ascend does not see it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+import mindspore as ms
+import mindspore.dataset as ds
+import numpy as np
+from mindspore import amp, nn, ops
+
+try:
+    from tqdm import tqdm
+except ImportError:  # progress is shown in plain lines then
+    tqdm = None
+
+WARMUP = 20  # updates over which the learning rate rises
+
+
+def parse_args(argv=None):
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--epochs", type=int, default=10, help="default: 10")
+    add("--batch-size", type=int, default=32, help="micro-batch; default: 32")
+    add("--lr", type=float, default=0.002, help="learning rate; default: 0.002")
+    add("--seed", type=int, default=1, help="default: 1")
+    add("--device", choices=["auto", "CPU", "Ascend"], default="auto")
+    add("--data-dir", type=Path, default="data", help="not used by this data")
+    add("--output-dir", type=Path, default="output", help="default: output")
+    add("--max-updates", type=int, help="stop after that many updates")
+    add("--log-every", type=int, default=10, help="windows a line; default: 10")
+    args = parser.parse_args(argv)
+    for name in ("epochs", "batch_size", "lr", "max_updates", "log_every"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < math.inf:
+            parser.error(f"{name} must be above 0, not {value}")
+    if not 0 <= args.seed < 2**32:
+        parser.error(f"seed must be from 0 to 2**32 - 1, not {args.seed}")
+    return args
+
+
+def select_device(name):
+    """Run on the named device; "auto" is an NPU where there is one, else the CPU."""
+    try:
+        if name != "auto":
+            ms.set_device(name)
+    except (RuntimeError, ValueError):
+        sys.exit(f"error: --device {name}: MindSpore finds no such device here")
+
+
+def create_dataset(args, train):
+    """Micro-batches of made-up images: ten coarse patterns, each under noise."""
+    coarse = np.random.default_rng(0).normal(size=(10, 3, 8, 8))
+    patterns = coarse.repeat(4, axis=2).repeat(4, axis=3)
+    rng = np.random.default_rng(1 if train else 2)
+    label = rng.integers(10, size=640 if train else 160).astype(np.int32)
+    noise = rng.normal(scale=1.0, size=(len(label), *patterns.shape[1:]))
+    data = (patterns[label] + noise).astype(np.float32)
+    # One pair of arrays per item: a label that is a NumPy scalar is not taken.
+    items = [(data[i], np.array(label[i])) for i in range(len(label))]
+    dataset = ds.GeneratorDataset(items, ["data", "label"], shuffle=train)
+    return dataset.batch(args.batch_size)
+
+
+class Block(nn.Cell):
+    """Two 3x3 convolutions and a shortcut around them."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride)
+        self.norm1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3)
+        self.norm2 = nn.BatchNorm2d(outputs)
+        self.relu = nn.ReLU()
+        self.shortcut = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            projection = nn.Conv2d(inputs, outputs, 1, stride)
+            self.shortcut = nn.SequentialCell(projection, nn.BatchNorm2d(outputs))
+
+    def construct(self, x):
+        y = self.relu(self.norm1(self.conv1(x)))
+        y = self.norm2(self.conv2(y))
+        return self.relu(y + self.shortcut(x))
+
+
+class Network(nn.Cell):
+    """ResNet-18 (He et al., 2015) with the 3x3 stem that small images need."""
+
+    def __init__(self, channels=3, classes=10):
+        super().__init__()
+        self.stem = nn.SequentialCell(
+            nn.Conv2d(channels, 64, 3), nn.BatchNorm2d(64), nn.ReLU()
+        )
+        blocks, inputs = [], 64
+        for outputs, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+            blocks += [Block(inputs, outputs, stride), Block(outputs, outputs, 1)]
+            inputs = outputs
+        self.blocks = nn.SequentialCell(blocks)
+        self.head = nn.Dense(inputs, classes)
+
+    def construct(self, x):
+        x = self.blocks(self.stem(x))
+        return self.head(x.mean((2, 3)))  # mean over height and width
+
+
+def learning_rate(lr, update, total):
+    """The rate of an update, counted from 0: linear warm-up, then half a cosine."""
+    if update < WARMUP:
+        return lr * (update + 1) / WARMUP
+    progress = (update - WARMUP) / (total - WARMUP)
+    return lr * (1 + math.cos(math.pi * progress)) / 2
+
+
+class AdamW(nn.Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+
+    nn.Adam adds the decay to the gradient, and nn.AdamWeightDecay does not correct the
+    bias of the first moments, so neither is AdamW.
+    """
+
+    def __init__(self, params, learning_rate, weight_decay):
+        super().__init__(params, learning_rate)
+        self.decay = weight_decay
+
+    def construct(self, gradients):
+        rate = self.get_lr()
+        for parameter in self.parameters:
+            ops.assign_sub(parameter, parameter * (rate * self.decay))
+        return super().construct(gradients)
+
+
+class TrainStep(nn.Cell):
+    """One update from (data, label), returns loss, finite, scale."""
+
+    def __init__(self, network, loss_fn, optimizer, loss_scaler):
+        super().__init__(auto_prefix=False)  # the parameters keep their names
+        self.network = network
+        self.loss_fn = loss_fn
+        self.optimizer = optimizer
+        self.loss_scaler = loss_scaler
+        self.one = ms.Tensor(1.0, ms.float32)
+        # BatchNorm's running statistics move in every forward pass. Their last good
+        # values are kept, so that a dropped window leaves no inf or NaN behind.
+        self.statistics = ms.ParameterTuple(network.untrainable_params())
+        self.kept = self.statistics.clone(prefix="kept")
+        # The order of optimizer.parameters is that in which it takes the gradients.
+        self.grad_fn = ms.value_and_grad(
+            self.forward, None, optimizer.parameters, has_aux=True
+        )
+
+    def forward(self, data, label):
+        loss = self.loss_fn(self.network(data), label)
+        # The scaled loss is differentiated; the real one comes along to be shown.
+        return self.loss_scaler.scale(loss), loss
+
+    def construct(self, data, label):
+        (_, loss), grads = self.grad_fn(data, label)
+        grads = self.loss_scaler.unscale(grads)
+        finite = amp.all_finite(grads)
+        scale = self.loss_scaler.scale(self.one)  # of this window, before adjust()
+        if finite:
+            self.optimizer(grads)
+            for i, statistic in enumerate(self.statistics):
+                ops.assign(self.kept[i], statistic)
+        else:
+            for i, statistic in enumerate(self.statistics):
+                ops.assign(statistic, self.kept[i])
+        self.loss_scaler.adjust(finite)
+        return loss, finite, scale
+
+
+def evaluate(network, loss_fn, dataset):
+    """Return the mean loss and the accuracy over the items of a data set."""
+    network.set_train(False)
+    loss_sum, correct, items = 0.0, 0, 0
+    for data, label in dataset.create_tuple_iterator(num_epochs=1):
+        logits = network(data)
+        # Weighted by items: in a mean over batches, a short last one counts too much.
+        loss_sum += float(loss_fn(logits, label)) * data.shape[0]
+        correct += int((logits.asnumpy().argmax(axis=1) == label.asnumpy()).sum())
+        items += data.shape[0]
+    network.set_train(True)
+    return loss_sum / items, correct / items
+
+
+class Recorder:
+    """Writes metrics.jsonl, a line per window and per evaluation; shows progress."""
+
+    def __init__(self, args, total_updates):
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+        self.file = open(args.output_dir / "metrics.jsonl", "w", encoding="utf-8")
+        self.log_every, self.windows, self.updates = args.log_every, 0, 0
+        # With disable=None, tqdm shows its bar in a terminal only.
+        self.bar = tqdm(total=total_updates, disable=None) if tqdm else None
+        self.say = tqdm.write if tqdm else print
+        self.started = time.perf_counter()
+
+    def window(self, epoch, loss, lr, loss_scale=1.0, skipped=False, **counts):
+        """Record a window; one that is skipped has made no update."""
+        self.windows += 1
+        self.updates += not skipped
+        self.write(
+            {"epoch": epoch, "window": self.windows, "updates": self.updates}
+            | counts
+            | {"loss": loss, "lr": lr, "loss_scale": loss_scale, "skipped": skipped}
+            | {"seconds": time.perf_counter() - self.started}
+        )
+        if self.bar:
+            self.bar.update(not skipped)
+        if skipped:
+            self.say(f"window {self.windows} skipped: overflow at scale {loss_scale:g}")
+        elif self.windows % self.log_every == 0:
+            self.say(f"epoch {epoch} window {self.windows} loss {loss:.4f} lr {lr:.4g}")
+
+    def evaluation(self, epoch, loss, accuracy):
+        """Record an evaluation."""
+        self.write({"epoch": epoch, "eval_loss": loss, "accuracy": accuracy})
+        self.reached = f"eval loss {loss:.4f} accuracy {accuracy:.4f}"
+        self.say(f"epoch {epoch} {self.reached}")
+
+    def finish(self):
+        """Say what was reached."""
+        skipped = self.windows - self.updates
+        self.say(f"done: {self.updates} updates, {skipped} skipped, {self.reached}")
+
+    def write(self, record):
+        # JSON has no NaN and no infinity; null stands for both.
+        record = {k: v if math.isfinite(v) else None for k, v in record.items()}
+        print(json.dumps(record), file=self.file, flush=True)
+        self.started = time.perf_counter()
+
+
+def main(argv=None):
+    """Train, evaluate after every epoch, and say what was reached."""
+    args = parse_args(argv)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    select_device(args.device)
+    ms.set_seed(args.seed)  # before the network draws its first weights
+    if ms.get_context("deterministic") != "ON":  # a process can set it only once
+        ms.set_deterministic(True)  # same seed, same bits, at some cost on Ascend
+
+    train_data = create_dataset(args, train=True)
+    eval_data = create_dataset(args, train=False)
+    total_updates = args.epochs * train_data.get_dataset_size()
+
+    network = Network()
+    loss_fn = nn.CrossEntropyLoss()
+    rates = [learning_rate(args.lr, i, total_updates) for i in range(total_updates)]
+    optimizer = AdamW(network.trainable_params(), rates, weight_decay=0.01)
+    # All but normalization runs in float16. Weights and logits stay in float32, and so
+    # does the loss.
+    network = amp.auto_mixed_precision(network, "O2", ms.float16)
+    loss_scaler = amp.DynamicLossScaler(
+        scale_value=16384, scale_factor=2, scale_window=1000
+    )
+
+    train_step = TrainStep(network, loss_fn, optimizer, loss_scaler)
+    recorder = Recorder(args, total_updates)
+
+    batches = train_data.create_tuple_iterator(num_epochs=args.epochs)
+    for epoch in range(1, args.epochs + 1):
+        network.set_train(True)
+        for data, label in batches:
+            loss, finite, scale = train_step(data, label)
+            recorder.window(
+                epoch=epoch,
+                micro_batches=1,
+                items=data.shape[0],
+                loss=float(loss),
+                lr=rates[recorder.updates],
+                loss_scale=float(scale),
+                skipped=not bool(finite),
+            )
+            if recorder.updates == args.max_updates:
+                break
+        loss, accuracy = evaluate(network, loss_fn, eval_data)
+        recorder.evaluation(epoch, loss, accuracy)
+        ms.save_checkpoint(network, str(args.output_dir / "last.ckpt"))
+        if recorder.updates == args.max_updates:
+            break
+    recorder.finish()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OSError as error:  # missing data, a folder or disk that cannot be written
+        sys.exit(f"error: {error}")

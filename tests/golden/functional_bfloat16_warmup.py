@@ -1,0 +1,250 @@
+r"""Train LeNet-5 on synthetic images.
+
+Functional style, compiled step. Mixed precision auto in bfloat16.
+
+    python functional_bfloat16_warmup.py
+
+Written by msgen 0.1.0:
+
+    msgen --style functional --device Ascend --amp auto --amp-dtype bfloat16 \
+        --optimizer momentum --weight-decay 0.0001 --warmup 100 \
+        -o functional_bfloat16_warmup.py
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+
+# From MindSpore 2.9 on, the CPU back end takes a slow reference convolution where the
+# CPU has AVX-512. This cap, set before the import, avoids it; Ascend does not see it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+import mindspore as ms
+import mindspore.dataset as ds
+import numpy as np
+from mindspore import amp, nn
+
+try:
+    from tqdm import tqdm
+except ImportError:  # progress is shown in plain lines then
+    tqdm = None
+
+WARMUP = 100  # updates over which the learning rate rises
+
+
+def parse_args(argv=None):
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--epochs", type=int, default=10, help="default: 10")
+    add("--batch-size", type=int, default=32, help="micro-batch; default: 32")
+    add("--lr", type=float, default=0.02, help="learning rate; default: 0.02")
+    add("--seed", type=int, default=1, help="default: 1")
+    add("--device", choices=["auto", "CPU", "Ascend"], default="Ascend")
+    add("--data-dir", type=Path, default="data", help="not used by this data")
+    add("--output-dir", type=Path, default="output", help="default: output")
+    add("--max-updates", type=int, help="stop after that many updates")
+    add("--log-every", type=int, default=10, help="windows a line; default: 10")
+    args = parser.parse_args(argv)
+    for name in ("epochs", "batch_size", "lr", "max_updates", "log_every"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < math.inf:
+            parser.error(f"{name} must be above 0, not {value}")
+    if not 0 <= args.seed < 2**32:
+        parser.error(f"seed must be from 0 to 2**32 - 1, not {args.seed}")
+    return args
+
+
+def select_device(name):
+    """Run on the named device; "auto" is an NPU where there is one, else the CPU."""
+    try:
+        if name != "auto":
+            ms.set_device(name)
+    except (RuntimeError, ValueError):
+        sys.exit(f"error: --device {name}: MindSpore finds no such device here")
+    if ms.get_context("device_target") == "CPU":
+        sys.exit("error: this script computes in bfloat16, which needs an Ascend NPU")
+
+
+def create_dataset(args, train):
+    """Micro-batches of made-up images: ten coarse patterns, each under noise."""
+    coarse = np.random.default_rng(0).normal(size=(10, 1, 8, 8))
+    patterns = coarse.repeat(4, axis=2).repeat(4, axis=3)
+    rng = np.random.default_rng(1 if train else 2)
+    label = rng.integers(10, size=640 if train else 160).astype(np.int32)
+    noise = rng.normal(scale=1.0, size=(len(label), *patterns.shape[1:]))
+    data = (patterns[label] + noise).astype(np.float32)
+    # One pair of arrays per item: a label that is a NumPy scalar is not taken.
+    items = [(data[i], np.array(label[i])) for i in range(len(label))]
+    dataset = ds.GeneratorDataset(items, ["data", "label"], shuffle=train)
+    return dataset.batch(args.batch_size)
+
+
+class Network(nn.Cell):
+    """LeNet-5 (LeCun et al., 1998) with ReLU, for images of 32x32 pixels."""
+
+    def __init__(self, channels=1, classes=10):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, 6, 5, pad_mode="valid")
+        self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid")
+        self.relu = nn.ReLU()
+        self.flatten = nn.Flatten()
+        self.dense1 = nn.Dense(16 * 5 * 5, 120)
+        self.dense2 = nn.Dense(120, 84)
+        self.head = nn.Dense(84, classes)
+
+    def pool(self, x):
+        # The mean of each 2x2 square. Ascend's pooling kernels take no bfloat16.
+        n, c, h, w = x.shape
+        return x.reshape(n, c, h // 2, 2, w // 2, 2).mean((3, 5))
+
+    def construct(self, x):
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        x = self.flatten(x)
+        x = self.relu(self.dense1(x))
+        x = self.relu(self.dense2(x))
+        return self.head(x)
+
+
+def learning_rate(lr, update, total):
+    """The rate of an update, counted from 0: lr after a linear warm-up."""
+    return lr * min(1, (update + 1) / WARMUP)
+
+
+def make_train_step(network, loss_fn, optimizer):
+    """Build train_step(data, label): one update, returns loss."""
+
+    def forward(data, label):
+        return loss_fn(network(data).astype(ms.float32), label)
+
+    # The order of optimizer.parameters is the order in which it takes the gradients.
+    grad_fn = ms.value_and_grad(forward, None, optimizer.parameters)
+
+    @ms.jit
+    def train_step(data, label):
+        loss, grads = grad_fn(data, label)
+        optimizer(grads)
+        return loss
+
+    return train_step
+
+
+def evaluate(network, loss_fn, dataset):
+    """Return the mean loss and the accuracy over the items of a data set."""
+    network.set_train(False)
+    loss_sum, correct, items = 0.0, 0, 0
+    for data, label in dataset.create_tuple_iterator(num_epochs=1):
+        logits = network(data).astype(ms.float32)
+        # Weighted by items: in a mean over batches, a short last one counts too much.
+        loss_sum += float(loss_fn(logits, label)) * data.shape[0]
+        correct += int((logits.asnumpy().argmax(axis=1) == label.asnumpy()).sum())
+        items += data.shape[0]
+    network.set_train(True)
+    return loss_sum / items, correct / items
+
+
+class Recorder:
+    """Writes metrics.jsonl, a line per window and per evaluation; shows progress."""
+
+    def __init__(self, args, total_updates):
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+        self.file = open(args.output_dir / "metrics.jsonl", "w", encoding="utf-8")
+        self.log_every, self.windows, self.updates = args.log_every, 0, 0
+        # With disable=None, tqdm shows its bar in a terminal only.
+        self.bar = tqdm(total=total_updates, disable=None) if tqdm else None
+        self.say = tqdm.write if tqdm else print
+        self.started = time.perf_counter()
+
+    def window(self, epoch, loss, lr, loss_scale=1.0, skipped=False, **counts):
+        """Record a window; one that is skipped has made no update."""
+        self.windows += 1
+        self.updates += not skipped
+        self.write(
+            {"epoch": epoch, "window": self.windows, "updates": self.updates}
+            | counts
+            | {"loss": loss, "lr": lr, "loss_scale": loss_scale, "skipped": skipped}
+            | {"seconds": time.perf_counter() - self.started}
+        )
+        if self.bar:
+            self.bar.update(not skipped)
+        if skipped:
+            self.say(f"window {self.windows} skipped: overflow at scale {loss_scale:g}")
+        elif self.windows % self.log_every == 0:
+            self.say(f"epoch {epoch} window {self.windows} loss {loss:.4f} lr {lr:.4g}")
+
+    def evaluation(self, epoch, loss, accuracy):
+        """Record an evaluation."""
+        self.write({"epoch": epoch, "eval_loss": loss, "accuracy": accuracy})
+        self.reached = f"eval loss {loss:.4f} accuracy {accuracy:.4f}"
+        self.say(f"epoch {epoch} {self.reached}")
+
+    def finish(self):
+        """Say what was reached."""
+        skipped = self.windows - self.updates
+        self.say(f"done: {self.updates} updates, {skipped} skipped, {self.reached}")
+
+    def write(self, record):
+        # JSON has no NaN and no infinity; null stands for both.
+        record = {k: v if math.isfinite(v) else None for k, v in record.items()}
+        print(json.dumps(record), file=self.file, flush=True)
+        self.started = time.perf_counter()
+
+
+def main(argv=None):
+    """Train, evaluate after every epoch, and say what was reached."""
+    args = parse_args(argv)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    select_device(args.device)
+    ms.set_seed(args.seed)  # before the network draws its first weights
+    if ms.get_context("deterministic") != "ON":  # a process can set it only once
+        ms.set_deterministic(True)  # same seed, same bits, at some cost on Ascend
+
+    train_data = create_dataset(args, train=True)
+    eval_data = create_dataset(args, train=False)
+    total_updates = args.epochs * train_data.get_dataset_size()
+
+    network = Network()
+    loss_fn = nn.CrossEntropyLoss()
+    rates = [learning_rate(args.lr, i, total_updates) for i in range(total_updates)]
+    optimizer = nn.Momentum(
+        network.trainable_params(), rates, momentum=0.9, weight_decay=0.0001
+    )
+    # Each operator runs in bfloat16 or float32, by MindSpore's lists. Weights stay in
+    # float32; the logits are cast back before the loss.
+    network = amp.auto_mixed_precision(network, "auto", ms.bfloat16)
+
+    train_step = make_train_step(network, loss_fn, optimizer)
+    recorder = Recorder(args, total_updates)
+
+    batches = train_data.create_tuple_iterator(num_epochs=args.epochs)
+    for epoch in range(1, args.epochs + 1):
+        network.set_train(True)
+        for data, label in batches:
+            loss = train_step(data, label)
+            recorder.window(
+                epoch=epoch,
+                micro_batches=1,
+                items=data.shape[0],
+                loss=float(loss),
+                lr=rates[recorder.updates],
+            )
+            if recorder.updates == args.max_updates:
+                break
+        loss, accuracy = evaluate(network, loss_fn, eval_data)
+        recorder.evaluation(epoch, loss, accuracy)
+        ms.save_checkpoint(network, str(args.output_dir / "last.ckpt"))
+        if recorder.updates == args.max_updates:
+            break
+    recorder.finish()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OSError as error:  # missing data, a folder or disk that cannot be written
+        sys.exit(f"error: {error}")

@@ -1,0 +1,279 @@
+r"""Train LeNet-5 on synthetic images.
+
+Functional style, pynative mode. Everything is computed in float32. An update for every
+window of 2 micro-batches, as if they were one batch.
+
+    python functional_window_plain_step.py
+
+Written by msgen 0.1.0:
+
+    msgen --style functional --mode pynative --accum 2 --optimizer sgd --clip-norm 1 \
+        --lr-schedule step -o functional_window_plain_step.py
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+
+# From MindSpore 2.9 on, the CPU back end takes a slow reference convolution where the
+# CPU has AVX-512. This cap, set before the import, avoids it; Ascend does not see it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+import mindspore as ms
+import mindspore.dataset as ds
+import numpy as np
+from mindspore import nn, ops
+
+try:
+    from tqdm import tqdm
+except ImportError:  # progress is shown in plain lines then
+    tqdm = None
+
+ACCUM = 2  # micro-batches per update: one window
+CLIP_NORM = 1.0  # largest global norm of an update's gradient
+
+
+def parse_args(argv=None):
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--epochs", type=int, default=10, help="default: 10")
+    add("--batch-size", type=int, default=32, help="micro-batch; default: 32")
+    add("--lr", type=float, default=0.1, help="learning rate; default: 0.1")
+    add("--seed", type=int, default=1, help="default: 1")
+    add("--device", choices=["auto", "CPU", "Ascend"], default="auto")
+    add("--data-dir", type=Path, default="data", help="not used by this data")
+    add("--output-dir", type=Path, default="output", help="default: output")
+    add("--max-updates", type=int, help="stop after that many updates")
+    add("--log-every", type=int, default=10, help="windows a line; default: 10")
+    args = parser.parse_args(argv)
+    for name in ("epochs", "batch_size", "lr", "max_updates", "log_every"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < math.inf:
+            parser.error(f"{name} must be above 0, not {value}")
+    if not 0 <= args.seed < 2**32:
+        parser.error(f"seed must be from 0 to 2**32 - 1, not {args.seed}")
+    return args
+
+
+def select_device(name):
+    """Run on the named device; "auto" is an NPU where there is one, else the CPU."""
+    try:
+        if name != "auto":
+            ms.set_device(name)
+    except (RuntimeError, ValueError):
+        sys.exit(f"error: --device {name}: MindSpore finds no such device here")
+
+
+def create_dataset(args, train):
+    """Micro-batches of made-up images: ten coarse patterns, each under noise."""
+    coarse = np.random.default_rng(0).normal(size=(10, 1, 8, 8))
+    patterns = coarse.repeat(4, axis=2).repeat(4, axis=3)
+    rng = np.random.default_rng(1 if train else 2)
+    label = rng.integers(10, size=640 if train else 160).astype(np.int32)
+    noise = rng.normal(scale=1.0, size=(len(label), *patterns.shape[1:]))
+    data = (patterns[label] + noise).astype(np.float32)
+    # One pair of arrays per item: a label that is a NumPy scalar is not taken.
+    items = [(data[i], np.array(label[i])) for i in range(len(label))]
+    dataset = ds.GeneratorDataset(items, ["data", "label"], shuffle=train)
+    return dataset.batch(args.batch_size)
+
+
+class Network(nn.Cell):
+    """LeNet-5 (LeCun et al., 1998) with ReLU, for images of 32x32 pixels."""
+
+    def __init__(self, channels=1, classes=10):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, 6, 5, pad_mode="valid")
+        self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid")
+        self.relu = nn.ReLU()
+        self.flatten = nn.Flatten()
+        self.dense1 = nn.Dense(16 * 5 * 5, 120)
+        self.dense2 = nn.Dense(120, 84)
+        self.head = nn.Dense(84, classes)
+
+    def pool(self, x):
+        # The mean of each 2x2 square. Ascend's pooling kernels take no bfloat16.
+        n, c, h, w = x.shape
+        return x.reshape(n, c, h // 2, 2, w // 2, 2).mean((3, 5))
+
+    def construct(self, x):
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        x = self.flatten(x)
+        x = self.relu(self.dense1(x))
+        x = self.relu(self.dense2(x))
+        return self.head(x)
+
+
+def learning_rate(lr, update, total):
+    """The rate of an update, counted from 0: two steps down, to a tenth each."""
+    if update < total / 2:
+        return lr
+    return lr / 10 if update < total * 3 / 4 else lr / 100
+
+
+def make_train_step(network, loss_fn, optimizer):
+    """Build train_step(data, label, window_end): one micro-batch of a window.
+
+    Returns loss. The micro-batch that ends the window makes
+    the update and returns the mean loss of the window.
+    """
+    one = ms.Tensor(1.0, ms.float32)
+    # Sums over the window, in float32 and in the optimizer's order.
+    grad_sum = optimizer.parameters.clone(prefix="grad_sum", init="zeros")
+    loss_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="loss_sum")
+    item_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="item_sum")
+
+    def forward(data, label):
+        return loss_fn(network(data), label)
+
+    # The order of optimizer.parameters is the order in which it takes the gradients.
+    grad_fn = ms.value_and_grad(forward, None, optimizer.parameters)
+
+    def train_step(data, label, window_end):
+        loss, grads = grad_fn(data, label)
+        # Both are means over the micro-batch. Weighted by its items, a short one counts
+        # for what it holds, and the window for exactly one large batch.
+        items = data.shape[0]
+        for i, grad in enumerate(grads):
+            ops.assign_add(grad_sum[i], grad * items)
+        ops.assign_add(loss_sum, loss * items)
+        ops.assign_add(item_sum, one * items)
+
+        if window_end:
+            # Set in here, or MindSpore may drop an `if` whose work nobody reads later.
+            loss = loss_sum / item_sum
+            grads = tuple([total / item_sum for total in grad_sum])
+            optimizer(ops.clip_by_global_norm(grads, CLIP_NORM))
+            for total in grad_sum:
+                ops.assign(total, ops.zeros_like(total))
+            ops.assign(loss_sum, ops.zeros_like(loss_sum))
+            ops.assign(item_sum, ops.zeros_like(item_sum))
+        return loss
+
+    return train_step
+
+
+def evaluate(network, loss_fn, dataset):
+    """Return the mean loss and the accuracy over the items of a data set."""
+    network.set_train(False)
+    loss_sum, correct, items = 0.0, 0, 0
+    for data, label in dataset.create_tuple_iterator(num_epochs=1):
+        logits = network(data)
+        # Weighted by items: in a mean over batches, a short last one counts too much.
+        loss_sum += float(loss_fn(logits, label)) * data.shape[0]
+        correct += int((logits.asnumpy().argmax(axis=1) == label.asnumpy()).sum())
+        items += data.shape[0]
+    network.set_train(True)
+    return loss_sum / items, correct / items
+
+
+class Recorder:
+    """Writes metrics.jsonl, a line per window and per evaluation; shows progress."""
+
+    def __init__(self, args, total_updates):
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+        self.file = open(args.output_dir / "metrics.jsonl", "w", encoding="utf-8")
+        self.log_every, self.windows, self.updates = args.log_every, 0, 0
+        # With disable=None, tqdm shows its bar in a terminal only.
+        self.bar = tqdm(total=total_updates, disable=None) if tqdm else None
+        self.say = tqdm.write if tqdm else print
+        self.started = time.perf_counter()
+
+    def window(self, epoch, loss, lr, loss_scale=1.0, skipped=False, **counts):
+        """Record a window; one that is skipped has made no update."""
+        self.windows += 1
+        self.updates += not skipped
+        self.write(
+            {"epoch": epoch, "window": self.windows, "updates": self.updates}
+            | counts
+            | {"loss": loss, "lr": lr, "loss_scale": loss_scale, "skipped": skipped}
+            | {"seconds": time.perf_counter() - self.started}
+        )
+        if self.bar:
+            self.bar.update(not skipped)
+        if skipped:
+            self.say(f"window {self.windows} skipped: overflow at scale {loss_scale:g}")
+        elif self.windows % self.log_every == 0:
+            self.say(f"epoch {epoch} window {self.windows} loss {loss:.4f} lr {lr:.4g}")
+
+    def evaluation(self, epoch, loss, accuracy):
+        """Record an evaluation."""
+        self.write({"epoch": epoch, "eval_loss": loss, "accuracy": accuracy})
+        self.reached = f"eval loss {loss:.4f} accuracy {accuracy:.4f}"
+        self.say(f"epoch {epoch} {self.reached}")
+
+    def finish(self):
+        """Say what was reached."""
+        skipped = self.windows - self.updates
+        self.say(f"done: {self.updates} updates, {skipped} skipped, {self.reached}")
+
+    def write(self, record):
+        # JSON has no NaN and no infinity; null stands for both.
+        record = {k: v if math.isfinite(v) else None for k, v in record.items()}
+        print(json.dumps(record), file=self.file, flush=True)
+        self.started = time.perf_counter()
+
+
+def main(argv=None):
+    """Train, evaluate after every epoch, and say what was reached."""
+    args = parse_args(argv)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    select_device(args.device)
+    ms.set_seed(args.seed)  # before the network draws its first weights
+    if ms.get_context("deterministic") != "ON":  # a process can set it only once
+        ms.set_deterministic(True)  # same seed, same bits, at some cost on Ascend
+
+    train_data = create_dataset(args, train=True)
+    eval_data = create_dataset(args, train=False)
+    micro_batches = train_data.get_dataset_size()
+    # What is left at the end of an epoch is a window too, if a short one.
+    total_updates = args.epochs * math.ceil(micro_batches / ACCUM)
+
+    network = Network()
+    loss_fn = nn.CrossEntropyLoss()
+    rates = [learning_rate(args.lr, i, total_updates) for i in range(total_updates)]
+    optimizer = nn.SGD(network.trainable_params(), rates)
+
+    train_step = make_train_step(network, loss_fn, optimizer)
+    recorder = Recorder(args, total_updates)
+
+    flags = {False: ms.Tensor(False), True: ms.Tensor(True)}
+    batches = train_data.create_tuple_iterator(num_epochs=args.epochs)
+    for epoch in range(1, args.epochs + 1):
+        network.set_train(True)
+        items = 0
+        for index, (data, label) in enumerate(batches, start=1):
+            window_end = index % ACCUM == 0 or index == micro_batches
+            loss = train_step(data, label, flags[window_end])
+            items += data.shape[0]
+            if not window_end:
+                continue
+            recorder.window(
+                epoch=epoch,
+                micro_batches=(index - 1) % ACCUM + 1,
+                items=items,
+                loss=float(loss),
+                lr=rates[recorder.updates],
+            )
+            items = 0
+            if recorder.updates == args.max_updates:
+                break
+        loss, accuracy = evaluate(network, loss_fn, eval_data)
+        recorder.evaluation(epoch, loss, accuracy)
+        ms.save_checkpoint(network, str(args.output_dir / "last.ckpt"))
+        if recorder.updates == args.max_updates:
+            break
+    recorder.finish()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OSError as error:  # missing data, a folder or disk that cannot be written
+        sys.exit(f"error: {error}")

@@ -1,0 +1,269 @@
+r"""Train LeNet-5 on MNIST.
+
+Model style, compiled step. Mixed precision O2 in float16.
+
+    python model_plain_mnist.py
+
+Written by msgen 0.1.0:
+
+    msgen --style model --amp O2 --loss-scale none --dataset mnist \
+        -o model_plain_mnist.py
+"""
+
+import argparse
+import gzip
+import json
+import math
+import os
+import sys
+import time
+import zlib
+from pathlib import Path
+
+# From MindSpore 2.9 on, the CPU back end takes a slow reference convolution where the
+# CPU has AVX-512. This cap, set before the import, avoids it; Ascend does not see it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+import mindspore as ms
+import mindspore.dataset as ds
+import numpy as np
+from mindspore import amp, nn
+from mindspore.train import Callback, Model
+
+try:
+    from tqdm import tqdm
+except ImportError:  # progress is shown in plain lines then
+    tqdm = None
+
+
+def parse_args(argv=None):
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--epochs", type=int, default=10, help="default: 10")
+    add("--batch-size", type=int, default=32, help="micro-batch; default: 32")
+    add("--lr", type=float, default=0.002, help="learning rate; default: 0.002")
+    add("--seed", type=int, default=1, help="default: 1")
+    add("--device", choices=["auto", "CPU", "Ascend"], default="auto")
+    add(
+        "--data-dir",
+        type=Path,
+        default="data",
+        help="the four MNIST IDX files, plain or .gz; default: data",
+    )
+    add("--output-dir", type=Path, default="output", help="default: output")
+    add("--max-updates", type=int, help="stop after that many updates")
+    add("--log-every", type=int, default=10, help="windows a line; default: 10")
+    args = parser.parse_args(argv)
+    for name in ("epochs", "batch_size", "lr", "max_updates", "log_every"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < math.inf:
+            parser.error(f"{name} must be above 0, not {value}")
+    if not 0 <= args.seed < 2**32:
+        parser.error(f"seed must be from 0 to 2**32 - 1, not {args.seed}")
+    return args
+
+
+def select_device(name):
+    """Run on the named device; "auto" is an NPU where there is one, else the CPU."""
+    try:
+        if name != "auto":
+            ms.set_device(name)
+    except (RuntimeError, ValueError):
+        sys.exit(f"error: --device {name}: MindSpore finds no such device here")
+
+
+def read_idx(folder, name):
+    """Read a file of bytes in the IDX format, plain or gzipped, as an array.
+
+    Two zero bytes, the type (8: unsigned bytes), the number of dimensions, their sizes
+    as big-endian 32-bit integers, then the data.
+    """
+    path = folder / name
+    if not path.is_file():
+        path = folder / f"{name}.gz"
+    if not path.is_file():
+        raise OSError(
+            f"no {name} or {name}.gz in {folder}: put the four MNIST files there, or "
+            "name their folder with --data-dir"
+        )
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            content = file.read()
+        sizes = np.frombuffer(content, ">i4", count=content[3], offset=4)
+        return np.frombuffer(content, np.uint8, offset=4 + sizes.nbytes).reshape(sizes)
+    except (EOFError, IndexError, ValueError, zlib.error) as error:
+        raise OSError(f"{path} is no complete IDX file ({error})") from error
+
+
+def create_dataset(args, train):
+    """Micro-batches of MNIST from the four IDX files in --data-dir."""
+    part = "train" if train else "t10k"
+    images = read_idx(args.data_dir, f"{part}-images-idx3-ubyte")
+    label = read_idx(args.data_dir, f"{part}-labels-idx1-ubyte").astype(np.int32)
+    if images.ndim != 3 or len(images) != len(label) or label.max(initial=0) > 9:
+        raise OSError(f"{args.data_dir}: the {part} images and labels do not match")
+    # Mean and standard deviation of the training images' pixels.
+    data = ((images[:, None] / 255 - 0.1307) / 0.3081).astype(np.float32)
+    # From 28x28 to 32x32 pixels, with a border of background.
+    border = [(0, 0), (0, 0), (2, 2), (2, 2)]
+    data = np.pad(data, border, constant_values=data.min())
+    # One pair of arrays per item: a label that is a NumPy scalar is not taken.
+    items = [(data[i], np.array(label[i])) for i in range(len(label))]
+    dataset = ds.GeneratorDataset(items, ["data", "label"], shuffle=train)
+    return dataset.batch(args.batch_size)
+
+
+class Network(nn.Cell):
+    """LeNet-5 (LeCun et al., 1998) with ReLU, for images of 32x32 pixels."""
+
+    def __init__(self, channels=1, classes=10):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, 6, 5, pad_mode="valid")
+        self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid")
+        self.relu = nn.ReLU()
+        self.flatten = nn.Flatten()
+        self.dense1 = nn.Dense(16 * 5 * 5, 120)
+        self.dense2 = nn.Dense(120, 84)
+        self.head = nn.Dense(84, classes)
+
+    def pool(self, x):
+        # The mean of each 2x2 square. Ascend's pooling kernels take no bfloat16.
+        n, c, h, w = x.shape
+        return x.reshape(n, c, h // 2, 2, w // 2, 2).mean((3, 5))
+
+    def construct(self, x):
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        x = self.flatten(x)
+        x = self.relu(self.dense1(x))
+        x = self.relu(self.dense2(x))
+        return self.head(x)
+
+
+def evaluate(network, loss_fn, dataset):
+    """Return the mean loss and the accuracy over the items of a data set."""
+    network.set_train(False)
+    loss_sum, correct, items = 0.0, 0, 0
+    for data, label in dataset.create_tuple_iterator(num_epochs=1):
+        logits = network(data)
+        # Weighted by items: in a mean over batches, a short last one counts too much.
+        loss_sum += float(loss_fn(logits, label)) * data.shape[0]
+        correct += int((logits.asnumpy().argmax(axis=1) == label.asnumpy()).sum())
+        items += data.shape[0]
+    network.set_train(True)
+    return loss_sum / items, correct / items
+
+
+class Recorder:
+    """Writes metrics.jsonl, a line per window and per evaluation; shows progress."""
+
+    def __init__(self, args, total_updates):
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+        self.file = open(args.output_dir / "metrics.jsonl", "w", encoding="utf-8")
+        self.log_every, self.windows, self.updates = args.log_every, 0, 0
+        # With disable=None, tqdm shows its bar in a terminal only.
+        self.bar = tqdm(total=total_updates, disable=None) if tqdm else None
+        self.say = tqdm.write if tqdm else print
+        self.started = time.perf_counter()
+
+    def window(self, epoch, loss, lr, loss_scale=1.0, skipped=False, **counts):
+        """Record a window; one that is skipped has made no update."""
+        self.windows += 1
+        self.updates += not skipped
+        self.write(
+            {"epoch": epoch, "window": self.windows, "updates": self.updates}
+            | counts
+            | {"loss": loss, "lr": lr, "loss_scale": loss_scale, "skipped": skipped}
+            | {"seconds": time.perf_counter() - self.started}
+        )
+        if self.bar:
+            self.bar.update(not skipped)
+        if skipped:
+            self.say(f"window {self.windows} skipped: overflow at scale {loss_scale:g}")
+        elif self.windows % self.log_every == 0:
+            self.say(f"epoch {epoch} window {self.windows} loss {loss:.4f} lr {lr:.4g}")
+
+    def evaluation(self, epoch, loss, accuracy):
+        """Record an evaluation."""
+        self.write({"epoch": epoch, "eval_loss": loss, "accuracy": accuracy})
+        self.reached = f"eval loss {loss:.4f} accuracy {accuracy:.4f}"
+        self.say(f"epoch {epoch} {self.reached}")
+
+    def finish(self):
+        """Say what was reached."""
+        skipped = self.windows - self.updates
+        self.say(f"done: {self.updates} updates, {skipped} skipped, {self.reached}")
+
+    def write(self, record):
+        # JSON has no NaN and no infinity; null stands for both.
+        record = {k: v if math.isfinite(v) else None for k, v in record.items()}
+        print(json.dumps(record), file=self.file, flush=True)
+        self.started = time.perf_counter()
+
+
+class TrainingLog(Callback):
+    """Records every window; after every epoch evaluates and saves the weights."""
+
+    def __init__(self, args, network, loss_fn, eval_data, recorder):
+        super().__init__()
+        self.args = args
+        self.network = network
+        self.loss_fn = loss_fn
+        self.eval_data = eval_data
+        self.recorder = recorder
+
+    def on_train_step_end(self, run_context):
+        run = run_context.original_args()
+        data = run.train_dataset_element[0]
+        loss = run.net_outputs
+        self.recorder.window(
+            epoch=run.cur_epoch_num,
+            micro_batches=1,
+            items=data.shape[0],
+            loss=float(loss),
+            lr=self.args.lr,
+        )
+        if self.recorder.updates == self.args.max_updates:
+            run_context.request_stop()
+
+    def on_train_epoch_end(self, run_context):
+        epoch = run_context.original_args().cur_epoch_num
+        loss, accuracy = evaluate(self.network, self.loss_fn, self.eval_data)
+        self.recorder.evaluation(epoch, loss, accuracy)
+        ms.save_checkpoint(self.network, str(self.args.output_dir / "last.ckpt"))
+
+
+def main(argv=None):
+    """Train, evaluate after every epoch, and say what was reached."""
+    args = parse_args(argv)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    select_device(args.device)
+    ms.set_seed(args.seed)  # before the network draws its first weights
+    if ms.get_context("deterministic") != "ON":  # a process can set it only once
+        ms.set_deterministic(True)  # same seed, same bits, at some cost on Ascend
+
+    train_data = create_dataset(args, train=True)
+    eval_data = create_dataset(args, train=False)
+    total_updates = args.epochs * train_data.get_dataset_size()
+
+    network = Network()
+    loss_fn = nn.CrossEntropyLoss()
+    optimizer = nn.Adam(network.trainable_params(), args.lr)
+    # All but normalization runs in float16. Weights and logits stay in float32, and so
+    # does the loss.
+    network = amp.auto_mixed_precision(network, "O2", ms.float16)
+
+    model = Model(network, loss_fn, optimizer)
+    recorder = Recorder(args, total_updates)
+    log = TrainingLog(args, network, loss_fn, eval_data, recorder)
+    # Sink mode would hand over whole epochs and show none of their windows.
+    model.train(args.epochs, train_data, callbacks=[log], dataset_sink_mode=False)
+    recorder.finish()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OSError as error:  # missing data, a folder or disk that cannot be written
+        sys.exit(f"error: {error}")
