@@ -250,12 +250,9 @@ def main(argv=None):
     network = Network()
     loss_fn = nn.CrossEntropyLoss()
     optimizer = nn.Adam(network.trainable_params(), args.lr)
-    # All but normalization runs in float16. Weights and logits stay in float32, and so
-    # does the loss.
+    # All but normalization runs in float16. Weights, logits and loss stay in float32.
     network = amp.auto_mixed_precision(network, "O2", ms.float16)
-    loss_scaler = amp.DynamicLossScaler(
-        scale_value=16384, scale_factor=2, scale_window=1000
-    )
+    loss_scaler = amp.DynamicLossScaler(16384, scale_factor=2, scale_window=1000)
 
     train_step = TrainStep(network, loss_fn, optimizer, loss_scaler)
     recorder = Recorder(args, total_updates)

@@ -184,9 +184,7 @@ def cli(
     text = generate(spec)
     if dry_run:
         _show_difference(script, text)
-        return
-    to_stdout = output == "-"
-    if to_stdout:
+    elif output == "-":
         click.echo(text, nl=False)
     else:
         try:

@@ -56,6 +56,7 @@ class ScriptPlan:
     schedules: bool
     warms_up: bool
     keeps_statistics: bool
+    batch_norm: bool
     jit: bool
     needs_ascend: bool
     plain_model: bool
@@ -147,6 +148,7 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         schedules=schedules,
         warms_up=spec.warmup > 0,
         keeps_statistics=scales and rules.has_batch_norm(spec),
+        batch_norm=rules.has_batch_norm(spec),
         jit=spec.mode == "graph",
         needs_ascend=spec.amp != "O0" and spec.amp_dtype == "bfloat16",
         plain_model=plain_model,
@@ -344,11 +346,10 @@ def _amp_comment(spec: TrainingSpec) -> list[str]:
         "O3": f"All of the network runs in {low}, normalization too.",
         "auto": f"Each operator runs in {low} or float32, by MindSpore's lists.",
     }[spec.amp]
-    text += " Weights and logits stay in float32, and so does the loss."
     if spec.amp == "auto":
-        text = text.replace("Weights and logits stay", "Weights stay").replace(
-            ", and so does the loss", "; the logits are cast back before the loss"
-        )
+        text += " Weights stay in float32; the logits are cast to it for the loss."
+    else:
+        text += " Weights, logits and loss stay in float32."
     return textwrap.wrap(text, LINE_LENGTH - len("    # "))
 
 
@@ -381,6 +382,6 @@ def _loss_scaler(spec: TrainingSpec, value: float) -> str:
     factor = spec.loss_scale_factor or DYNAMIC_SCALE_FACTOR
     window = spec.loss_scale_window or DYNAMIC_SCALE_WINDOW
     return (
-        f"amp.DynamicLossScaler(scale_value={format_value(value)}, "
+        f"amp.DynamicLossScaler({format_value(value)}, "
         f"scale_factor={factor}, scale_window={window})"
     )

@@ -94,8 +94,8 @@ def read_idx(folder, name):
             content = file.read()
         sizes = np.frombuffer(content, ">i4", count=content[3], offset=4)
         return np.frombuffer(content, np.uint8, offset=4 + sizes.nbytes).reshape(sizes)
-    except (EOFError, IndexError, ValueError, zlib.error) as error:
-        raise OSError(f"{path} is no complete IDX file ({error})") from error
+    except (EOFError, IndexError, OSError, ValueError, zlib.error) as error:
+        raise OSError(f"{path} is no complete IDX file: {error}") from error
 
 
 def create_dataset(args, train):

@@ -266,12 +266,9 @@ def main(argv=None):
     loss_fn = nn.CrossEntropyLoss()
     rates = [learning_rate(args.lr, i, total_updates) for i in range(total_updates)]
     optimizer = AdamW(network.trainable_params(), rates, weight_decay=0.01)
-    # All but normalization runs in float16. Weights and logits stay in float32, and so
-    # does the loss.
+    # All but normalization runs in float16. Weights, logits and loss stay in float32.
     network = amp.auto_mixed_precision(network, "O2", ms.float16)
-    loss_scaler = amp.DynamicLossScaler(
-        scale_value=16384, scale_factor=2, scale_window=1000
-    )
+    loss_scaler = amp.DynamicLossScaler(16384, scale_factor=2, scale_window=1000)
 
     train_step = TrainStep(network, loss_fn, optimizer, loss_scaler)
     recorder = Recorder(args, total_updates)

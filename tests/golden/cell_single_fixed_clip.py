@@ -214,8 +214,8 @@ def main(argv=None):
     network = Network()
     loss_fn = nn.CrossEntropyLoss()
     optimizer = nn.Adam(network.trainable_params(), args.lr)
-    # All of the network runs in float16, normalization too. Weights and logits stay in
-    # float32, and so does the loss.
+    # All of the network runs in float16, normalization too. Weights, logits and loss
+    # stay in float32.
     network = amp.auto_mixed_precision(network, "O3", ms.float16)
     loss_scaler = amp.StaticLossScaler(LOSS_SCALE)
 

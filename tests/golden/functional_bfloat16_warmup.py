@@ -215,7 +215,7 @@ def main(argv=None):
         network.trainable_params(), rates, momentum=0.9, weight_decay=0.0001
     )
     # Each operator runs in bfloat16 or float32, by MindSpore's lists. Weights stay in
-    # float32; the logits are cast back before the loss.
+    # float32; the logits are cast to it for the loss.
     network = amp.auto_mixed_precision(network, "auto", ms.bfloat16)
 
     train_step = make_train_step(network, loss_fn, optimizer)

@@ -154,6 +154,7 @@ def make_train_step(network, loss_fn, optimizer, loss_scaler):
         (_, loss), grads = grad_fn(data, label)
         # Both are means over the micro-batch. Weighted by its items, a short one counts
         # for what it holds, and the window for exactly one large batch.
+        # (Not quite with BatchNorm, which normalizes every micro-batch by itself.)
         items = data.shape[0]
         for i, grad in enumerate(grads):
             ops.assign_add(grad_sum[i], grad * items)
@@ -263,8 +264,7 @@ def main(argv=None):
     network = Network()
     loss_fn = nn.CrossEntropyLoss()
     optimizer = nn.Adam(network.trainable_params(), args.lr)
-    # All but normalization runs in float16. Weights and logits stay in float32, and so
-    # does the loss.
+    # All but normalization runs in float16. Weights, logits and loss stay in float32.
     network = amp.auto_mixed_precision(network, "O2", ms.float16)
     loss_scaler = amp.StaticLossScaler(LOSS_SCALE)
 

@@ -254,11 +254,9 @@ def main(argv=None):
     rates = [learning_rate(args.lr, i, total_updates) for i in range(total_updates)]
     optimizer = nn.Adam(network.trainable_params(), rates)
     # Each operator runs in float16 or float32, by MindSpore's lists. Weights stay in
-    # float32; the logits are cast back before the loss.
+    # float32; the logits are cast to it for the loss.
     network = amp.auto_mixed_precision(network, "auto", ms.float16)
-    loss_scaler = amp.DynamicLossScaler(
-        scale_value=16384, scale_factor=2, scale_window=1000
-    )
+    loss_scaler = amp.DynamicLossScaler(16384, scale_factor=2, scale_window=1000)
 
     train_step = TrainStep(network, loss_fn, optimizer, loss_scaler)
     model = Model(train_step)

@@ -92,8 +92,8 @@ def read_idx(folder, name):
             content = file.read()
         sizes = np.frombuffer(content, ">i4", count=content[3], offset=4)
         return np.frombuffer(content, np.uint8, offset=4 + sizes.nbytes).reshape(sizes)
-    except (EOFError, IndexError, ValueError, zlib.error) as error:
-        raise OSError(f"{path} is no complete IDX file ({error})") from error
+    except (EOFError, IndexError, OSError, ValueError, zlib.error) as error:
+        raise OSError(f"{path} is no complete IDX file: {error}") from error
 
 
 def create_dataset(args, train):
@@ -250,8 +250,7 @@ def main(argv=None):
     network = Network()
     loss_fn = nn.CrossEntropyLoss()
     optimizer = nn.Adam(network.trainable_params(), args.lr)
-    # All but normalization runs in float16. Weights and logits stay in float32, and so
-    # does the loss.
+    # All but normalization runs in float16. Weights, logits and loss stay in float32.
     network = amp.auto_mixed_precision(network, "O2", ms.float16)
 
     model = Model(network, loss_fn, optimizer)
