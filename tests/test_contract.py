@@ -122,19 +122,20 @@ def test_a_dropped_window_leaves_no_trace_in_running_statistics(tmp_path, style)
     (tmp_path / "net.py").write_text(NORM_NETWORK)
     from generator.spec import SourceRef
 
-    for accum in (1, 3):
+    for accum, amp in ((1, "O2"), (3, "O0")):
         spec = TrainingSpec(
             style=style,
             accum=accum,
+            amp=amp,
             loss_scale="dynamic",
             optimizer="sgd",
             model=SourceRef(str(tmp_path / "net.py"), "Net"),
             script=str(tmp_path / "train.py"),
         )
-        last = 3 * accum - 1
+        last = 3 * accum - 1  # a dropped window at the end of the epoch
         case = {"sizes": [4] * 3 * accum, "network": "norm"}
         folder = tmp_path / f"accum{accum}"
-        (tmp_path / f"accum{accum}").mkdir()
+        folder.mkdir()
         (folder / "net.py").write_text(NORM_NETWORK)
         good, spoilt = drive(
             spec,
