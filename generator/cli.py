@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -159,25 +160,15 @@ def cli(
 
     Example: msgen --style functional --amp O2 --accum 4
     """
-    given = [
-        param
-        for param in ctx.command.params
-        if param.name
-        and ctx.get_parameter_source(param.name)
-        is click.core.ParameterSource.COMMANDLINE
-    ]
     if ctx.invoked_subcommand is not None:
-        if given:
-            names = ", ".join(param.opts[0] for param in given)
-            raise click.UsageError(
-                f"{names} is for writing a script, not for {ctx.invoked_subcommand!r}.",
-                ctx,
-            )
+        _no_options_before(ctx, ctx.invoked_subcommand)
         return
     values = {name: value for name, value in options.items() if value is not None}
     script = "train.py" if output == "-" else output
     spec = TrainingSpec(**values, script=script)
-    _check(ctx, spec, [] if output == "-" else check_target(output, force or dry_run))
+    in_the_way = [] if output == "-" else check_target(output, force or dry_run)
+    extra = {"-o -": output == "-", "--force": force, "--dry-run": dry_run}
+    _check(ctx, spec, in_the_way, [word for word, given in extra.items() if given])
     # Jinja2 and Black come in here, when there is something to render.
     from generator.generate import generate
 
@@ -197,7 +188,26 @@ def cli(
         click.echo(f"warning: {warning}", err=True)
 
 
-def _check(ctx: click.Context, spec: TrainingSpec, in_the_way: list[Problem]) -> None:
+def _no_options_before(ctx: click.Context, subcommand: str) -> None:
+    """Refuse ``msgen --amp O2 list``: the option would do nothing."""
+    from_command_line = click.core.ParameterSource.COMMANDLINE
+    given = [
+        param.opts[0]
+        for param in ctx.command.params
+        if param.name and ctx.get_parameter_source(param.name) is from_command_line
+    ]
+    if given:
+        raise click.UsageError(
+            f"{', '.join(given)} is for writing a script, not for {subcommand!r}.", ctx
+        )
+
+
+def _check(
+    ctx: click.Context,
+    spec: TrainingSpec,
+    in_the_way: list[Problem],
+    extra: list[str],
+) -> None:
     """Refuse the request with all that is wrong with it, if anything is."""
     wrong: dict[str, Problem] = ctx.meta.get("generator.wrong", {})
     # A value that was not understood is left out of the request, so what the rules say
@@ -210,9 +220,9 @@ def _check(ctx: click.Context, spec: TrainingSpec, in_the_way: list[Problem]) ->
     found += in_the_way
     if wrong:
         problems = [*wrong.values(), *found]
-        raise WrongUsage(problems, rules.refuse(problems, spec).suggestion)
+        raise WrongUsage(problems, rules.refuse(problems, spec, extra).suggestion)
     if found:
-        raise rules.refuse(found, spec)
+        raise rules.refuse(found, spec, extra)
 
 
 class WrongUsage(Refused):
@@ -248,8 +258,8 @@ def _report(spec: TrainingSpec, text: str) -> None:
     for line in summary(spec):
         click.echo(f"  {line}")
     folder, name = os.path.split(spec.script)
-    change = f"cd {folder} && " if folder else ""
-    click.echo(f"run it: {change}python {name}")
+    change = f"cd {shlex.quote(folder)} && " if folder else ""
+    click.echo(f"run it: {change}python {shlex.quote(name)}")
 
 
 @cli.command("list")

@@ -28,18 +28,23 @@ def check(spec: TrainingSpec) -> list[Problem]:
     return [problem for rule in _RULES for problem in rule(spec)]
 
 
-def refuse(problems: Iterable[Problem], spec: TrainingSpec) -> Refused:
-    """The refusal with the nearest command that works, found by applying the fixes."""
-    problems = list(problems)
+def refuse(
+    problems: Iterable[Problem], spec: TrainingSpec, extra: Iterable[str] = ()
+) -> Refused:
+    """The refusal with the nearest command that works, found by applying the fixes.
+
+    ``extra`` are words of the command that no rule is about, like ``--dry-run``.
+    """
+    problems, extra = list(problems), list(extra)
     fields = {option.field for option in OPTIONS} | {"script"}
-    pending, extra = problems, []
+    pending = problems
     for _ in range(5):  # a fix may bring up the next problem; five rounds are plenty
         changes: dict[str, Any] = {}
         for problem in pending:
             changes |= problem.fix
         spec = replace(spec, **{k: v for k, v in changes.items() if k in fields})
         if changes.get("force"):
-            extra = ["--force"]
+            extra.append("--force")
         pending = check(spec)
         if not pending:
             break
@@ -208,9 +213,10 @@ def _construct(
 ) -> Iterator[Problem]:
     """What graph mode and O1, which both read the source, cannot take.
 
-    Seen with MindSpore 2.10: graph mode fails on another first argument than self, on
-    try and on most lambdas; O1 passes over an inherited construct, one with try, and
-    what stands in nested functions, and leaves it in float32 without a word.
+    Seen with MindSpore 2.7 and 2.10. Graph mode fails on another first argument than
+    self, on try, and on lambdas that are given to map or kept in a list. O1 passes over
+    an inherited construct, one with try, and what stands in nested functions and
+    lambdas: all that stays in float32 without a word.
     """
     graph, o1 = spec.mode == "graph", spec.amp == "O1"
     modes = [*(["--mode graph"] if graph else []), *(["--amp O1"] if o1 else [])]
@@ -239,8 +245,8 @@ def _construct(
             seen.add("lambda")
             yield Problem(
                 flags,
-                f"construct has a lambda (line {line}), which the source reader of "
-                "graph mode and O1 cannot take; make it a method.",
+                f"construct has a lambda (line {line}): graph mode fails on many, and "
+                "O1 leaves what they compute in float32; make it a method.",
                 way_out,
             )
         if isinstance(node, ast.Try) and "try" not in seen:

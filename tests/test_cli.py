@@ -171,6 +171,14 @@ This works:
     assert msgen("--dry-run", cwd=tmp_path).stdout == "train.py would stay as it is.\n"
 
 
+def test_a_suggestion_keeps_what_was_not_wrong(tmp_path):
+    (tmp_path / "train.py").write_text("mine\n")
+    message = refusal("--force", "--dry-run", "--accum", "0", cwd=tmp_path)
+    assert message.endswith("  msgen --style functional --force --dry-run\n")
+    message = refusal("-o", "-", "--accum", "0", cwd=tmp_path)
+    assert message.endswith("  msgen --style functional -o -\n")
+
+
 def test_places_that_cannot_be_written_are_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     message = refusal("-o", "folder", cwd=tmp_path)
