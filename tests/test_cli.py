@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,19 @@ def test_help_and_readme_name_every_option(tmp_path):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert options_table() in readme, "run `make golden`"
     assert msgen("-V", cwd=tmp_path).stdout == "msgen, version 0.1.0\n"
+
+
+def test_what_the_readme_shows_is_what_comes_out(tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    excerpt = readme.split("```python\n")[1].split("```")[0]
+    command = "--style functional --amp O2 --accum 4 --model lenet5 --dataset digits"
+    done = msgen(*command.split(), cwd=tmp_path)
+    assert excerpt in (tmp_path / "train.py").read_text(encoding="utf-8")
+    assert textwrap.indent(done.stdout, "    ") in readme
+    arguments = "--amp-dtype bfloat16 --device CPU"
+    (tmp_path / "empty").mkdir()
+    message = refusal(*arguments.split(), cwd=tmp_path / "empty")
+    assert f"    $ msgen {arguments}\n" + textwrap.indent(message, "    ") in readme
 
 
 def test_completion_offers_the_choices(tmp_path):
