@@ -39,7 +39,18 @@ class Norm(Plain):
         return self.head(self.tanh(self.hidden(self.norm(x))))
 
 
-NETWORKS = {"plain": Plain, "norm": Norm}
+class NoBias(nn.Cell):
+    """A last layer without bias, whose logits the level auto leaves in float16."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Dense(reference.FEATURES, reference.CLASSES, has_bias=False)
+
+    def construct(self, x):
+        return self.head(x)
+
+
+NETWORKS = {"plain": Plain, "norm": Norm, "nobias": NoBias}
 
 
 class Rows:

@@ -260,6 +260,18 @@ def test_checkpoint_holds_the_weights_of_the_end(tmp_path, style):
         assert np.array_equal(value, driven.after[name])
 
 
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("amp", ["O2", "auto"])
+def test_the_loss_is_computed_in_float32(tmp_path, style, amp):
+    """A loss computed in float16 would be a float16 number, with its 11 bits."""
+    spec = TrainingSpec(style=style, amp=amp, optimizer="sgd")
+    (driven,) = drive(spec, tmp_path, [{"sizes": [4] * 6, "network": "nobias"}])
+    losses = np.array([window["loss"] for window in driven.windows])
+    assert (losses != losses.astype(np.float16)).all()
+    for name, value in driven.after.items():
+        assert value.dtype == np.float32, name
+
+
 def test_lr_schedules_count_updates(tmp_path):
     """Their length is epochs × ceil(M / N), warm-up included."""
     wanted = {
