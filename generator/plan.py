@@ -97,7 +97,10 @@ class ScriptPlan:
     items_now: str
     lr_now: str
     rates_argument: str
-    model_data: str
+    scaler_argument: str
+    accum_setting: str
+    setting_names: str
+    remedy: str
 
 
 def plan(spec: TrainingSpec) -> ScriptPlan:
@@ -122,9 +125,13 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
     step_parts = ["network", "loss_fn", "optimizer", *(["loss_scaler"] * scales)]
     owner = "self." if in_callback else ""
     rate = f"{owner}rates[{owner}recorder.updates]" if schedules else f"{owner}args.lr"
-    index = "(index - 1) % ACCUM + 1"
+    index = f"({owner}index - 1) % ACCUM + 1"
     shape, native, classes = _images(spec)
-    standard, others = sections(_imports(spec, scales=scales, plain_model=plain_model))
+    batch_norm = rules.has_batch_norm(spec)
+    keeps_statistics = scales and batch_norm
+    standard, others = sections(
+        _imports(spec, scales=scales, keeps_statistics=keeps_statistics)
+    )
     command_lines = wrap(command_parts(_beside_script(spec)), LINE_LENGTH - 4)
     value = spec.loss_scale_value
     if value is None:
@@ -147,8 +154,8 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         clips=clips,
         schedules=schedules,
         warms_up=spec.warmup > 0,
-        keeps_statistics=scales and rules.has_batch_norm(spec),
-        batch_norm=rules.has_batch_norm(spec),
+        keeps_statistics=keeps_statistics,
+        batch_norm=batch_norm,
         jit=spec.mode == "graph",
         needs_ascend=spec.amp != "O0" and spec.amp_dtype == "bfloat16",
         plain_model=plain_model,
@@ -186,7 +193,10 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         items_now=f"{owner}items" if accumulates else "data.shape[0]",
         lr_now=rate,
         rates_argument=", rates" if schedules else "",
-        model_data="mark_windows(train_data)" if accumulates else "train_data",
+        scaler_argument=", loss_scaler" if scaling == "dynamic" else "",
+        accum_setting=', "accum": ACCUM' if accumulates else "",
+        setting_names=repr(("seed", "batch_size", "lr", *(["epochs"] * schedules))),
+        remedy=_remedy(spec),
     )
 
 
@@ -211,6 +221,7 @@ def _fragments(
         yield f"styles/{step_style}/{step}.py.jinja"
     yield "support/evaluate.py.jinja"
     yield "support/recorder.py.jinja"
+    yield "support/checkpoints.py.jinja"
     if spec.style == "model":
         if spec.accum > 1:
             yield "styles/model/mark_windows.py.jinja"
@@ -221,23 +232,30 @@ def _fragments(
 
 
 def _imports(
-    spec: TrainingSpec, *, scales: bool, plain_model: bool
+    spec: TrainingSpec, *, scales: bool, keeps_statistics: bool
 ) -> Iterator[Import]:
-    for module in ("argparse", "json", "math", "os", "sys", "time"):
+    for module in (
+        "argparse",
+        "json",
+        "math",
+        "os",
+        "shlex",
+        "shutil",
+        "signal",
+        "sys",
+        "time",
+    ):
         yield Import(module)
     yield Import("pathlib", "Path")
     yield Import("mindspore", alias="ms")
     yield Import("mindspore", "nn")
-    marks_windows = spec.style == "model" and spec.accum > 1
-    if marks_windows or not isinstance(spec.dataset, SourceRef):
-        yield Import("mindspore.dataset", alias="ds")
-        yield Import("numpy", alias="np")
+    yield Import("mindspore.dataset", alias="ds")
+    yield Import("numpy", alias="np")
     if spec.dataset == "mnist":
         yield Import("gzip")
         yield Import("zlib")
     if spec.amp != "O0" or scales:
         yield Import("mindspore", "amp")
-    keeps_statistics = scales and rules.has_batch_norm(spec)
     clips = spec.clip_norm is not None
     if spec.accum > 1 or clips or keeps_statistics or spec.optimizer == "adamw":
         yield Import("mindspore", "ops")
@@ -351,6 +369,13 @@ def _amp_comment(spec: TrainingSpec) -> list[str]:
     else:
         text += " Weights, logits and loss stay in float32."
     return textwrap.wrap(text, LINE_LENGTH - len("    # "))
+
+
+def _remedy(spec: TrainingSpec) -> str:
+    """What to try when a loss, a weight or too many windows are not finite."""
+    if spec.amp != "O0" and spec.amp_dtype == "float16" and spec.scaling == "none":
+        return "Try loss scaling or a smaller --lr, and look for NaN in the data."
+    return "Try a smaller --lr, and look for NaN in the data."
 
 
 def _train_step(style: str, plain_model: bool, parts: str) -> list[str]:

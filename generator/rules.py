@@ -11,7 +11,7 @@ import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from generator import source
 from generator.catalog import MODELS
@@ -21,6 +21,7 @@ from generator.errors import Problem, Refused
 from generator.spec import SourceRef, TrainingSpec
 
 Rule = Callable[[TrainingSpec], Iterator[Problem]]
+Node = TypeVar("Node", ast.ClassDef, ast.FunctionDef)
 
 
 def check(spec: TrainingSpec) -> list[Problem]:
@@ -177,17 +178,11 @@ def _own_network(spec: TrainingSpec) -> Iterator[Problem]:
     if not isinstance(spec.model, SourceRef):
         return
     ref, flag = spec.model, f"--model {spec.model}"
-    try:
-        tree = source.parse_file(ref)
-    except source.SourceError as error:
-        yield Problem(flag, str(error))
+    found = _definition("model", ref, source.find_class, ast.ClassDef)
+    if isinstance(found, Problem):
+        yield found
         return
-    try:
-        cls = source.find_class(tree, ref)
-    except source.SourceError as error:
-        names = source.candidates(tree, ast.ClassDef)
-        yield Problem(flag, str(error), _other_name("model", ref, names))
-        return
+    tree, cls = found
     init = source.find_method(tree, cls, "__init__")
     required = source.required_arguments(init, skip_first=True) if init else []
     if required:
@@ -278,17 +273,11 @@ def _own_dataset(spec: TrainingSpec) -> Iterator[Problem]:
     if not isinstance(spec.dataset, SourceRef):
         return
     ref, flag = spec.dataset, f"--dataset {spec.dataset}"
-    try:
-        tree = source.parse_file(ref)
-    except source.SourceError as error:
-        yield Problem(flag, str(error))
+    found = _definition("dataset", ref, source.find_function, ast.FunctionDef)
+    if isinstance(found, Problem):
+        yield found
         return
-    try:
-        function = source.find_function(tree, ref)
-    except source.SourceError as error:
-        names = source.candidates(tree, ast.FunctionDef)
-        yield Problem(flag, str(error), _other_name("dataset", ref, names))
-        return
+    _, function = found
     if not source.accepts_args_and_train(function):
         yield Problem(
             flag,
@@ -296,6 +285,25 @@ def _own_dataset(spec: TrainingSpec) -> Iterator[Problem]:
             f"{ref.name}({ast.unparse(function.args)}) does not take "
             f"(line {function.lineno}).",
         )
+
+
+def _definition(
+    field: str,
+    ref: SourceRef,
+    find: Callable[[ast.Module, SourceRef], Node],
+    kind: type[Node],
+) -> tuple[ast.Module, Node] | Problem:
+    """What a reference names, with the tree of its file, or what is wrong with it."""
+    flag = f"--{field} {ref}"
+    try:
+        tree = source.parse_file(ref)
+    except source.SourceError as error:
+        return Problem(flag, str(error))
+    try:
+        return tree, find(tree, ref)
+    except source.SourceError as error:
+        names = source.candidates(tree, kind)
+        return Problem(flag, str(error), _other_name(field, ref, names))
 
 
 def _other_name(field: str, ref: SourceRef, names: list[str]) -> dict[str, Any]:
@@ -366,6 +374,11 @@ def warnings(spec: TrainingSpec) -> list[str]:
             f"--accum {spec.accum} with BatchNorm: it normalizes each micro-batch by "
             "itself, so a window is not quite one large batch."
         )
+    if isinstance(spec.model, SourceRef) and _mentions(spec.model, "Dropout"):
+        found.append(
+            f"--model {spec.model} with Dropout: its random state is where no "
+            "checkpoint reaches it, so a resumed run drops other units."
+        )
     for field in ("model", "dataset"):
         ref = getattr(spec, field)
         if isinstance(ref, SourceRef):
@@ -381,8 +394,13 @@ def warnings(spec: TrainingSpec) -> list[str]:
 def has_batch_norm(spec: TrainingSpec) -> bool:
     """Whether the network keeps running statistics, as far as its source shows."""
     if isinstance(spec.model, SourceRef):
-        tree = source.parse_file(spec.model)
-        names = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
-        names |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        return any("BatchNorm" in name for name in names)
+        return _mentions(spec.model, "BatchNorm")
     return MODELS[spec.model].batch_norm
+
+
+def _mentions(ref: SourceRef, word: str) -> bool:
+    """Whether a name with ``word`` in it is used in a user's file."""
+    nodes = list(ast.walk(source.parse_file(ref)))
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    names |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    return any(word in name for name in names)

@@ -74,8 +74,12 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         module = sys.modules["checkpoint_pb2"] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     checkpoint = module.Checkpoint()
-    checkpoint.ParseFromString(path.read_bytes())
+    content = path.read_bytes()
+    if content[-17:-10] == b"crc_num":  # MindSpore's own check of a whole file
+        content = content[:-17]
+    checkpoint.ParseFromString(content)
     types = {"Float32": np.float32, "Float16": np.float16, "Int32": np.int32}
+    types["UInt8"] = np.uint8
     return {
         value.tag: np.frombuffer(
             value.tensor.tensor_content, types[value.tensor.tensor_type]

@@ -42,10 +42,10 @@ def execute(spec: TrainingSpec, folder, start, *arguments) -> None:
         assert window["loss_scale"] >= 1 and window["seconds"] > 0
     assert sum(w["skipped"] for w in run.windows[:6]) <= 1
     end = read_checkpoint(run.output / "last.ckpt")
-    assert set(end) == set(start)
-    for name, value in end.items():
-        assert value.dtype == np.float32 and np.isfinite(value).all(), name
-        assert not np.array_equal(value, start[name]), f"{name} has not moved"
+    assert set(start) < set(end)
+    for name, value in start.items():
+        assert end[name].dtype == np.float32 and np.isfinite(end[name]).all(), name
+        assert not np.array_equal(value, end[name]), f"{name} has not moved"
 
 
 @pytest.mark.parametrize(("style", "amp", "scale", "accum", "mode"), MATRIX)

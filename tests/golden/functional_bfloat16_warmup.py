@@ -15,6 +15,9 @@ import argparse
 import json
 import math
 import os
+import shlex
+import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -33,6 +36,8 @@ try:
 except ImportError:  # progress is shown in plain lines then
     tqdm = None
 
+CHECKPOINT_FORMAT = 1
+REMEDY = "Try a smaller --lr, and look for NaN in the data."
 WARMUP = 100  # updates over which the learning rate rises
 
 
@@ -47,13 +52,19 @@ def parse_args(argv=None):
     add("--device", choices=["auto", "CPU", "Ascend"], default="Ascend")
     add("--data-dir", type=Path, default="data", help="not used by this data")
     add("--output-dir", type=Path, default="output", help="default: output")
+    add("--resume", nargs="?", const=True, type=Path, help="FILE; default: the last")
+    add("--checkpoint-every", type=int, help="updates; default: an epoch's end only")
+    add("--keep", type=int, default=0, help="older checkpoints to keep; default: 0")
     add("--max-updates", type=int, help="stop after that many updates")
     add("--log-every", type=int, default=10, help="windows a line; default: 10")
     args = parser.parse_args(argv)
-    for name in ("epochs", "batch_size", "lr", "max_updates", "log_every"):
+    positive = "epochs batch_size lr checkpoint_every max_updates log_every"
+    for name in positive.split():
         value = getattr(args, name)
         if value is not None and not 0 < value < math.inf:
             parser.error(f"{name} must be above 0, not {value}")
+    if args.keep < 0:
+        parser.error(f"keep must be 0 or more, not {args.keep}")
     if not 0 <= args.seed < 2**32:
         parser.error(f"seed must be from 0 to 2**32 - 1, not {args.seed}")
     return args
@@ -151,37 +162,59 @@ def evaluate(network, loss_fn, dataset):
 class Recorder:
     """Writes metrics.jsonl, a line per window and per evaluation; shows progress."""
 
-    def __init__(self, args, total_updates):
-        args.output_dir.mkdir(parents=True, exist_ok=True)
-        self.file = open(args.output_dir / "metrics.jsonl", "w", encoding="utf-8")
-        self.log_every, self.windows, self.updates = args.log_every, 0, 0
+    def __init__(self, args, micro_batches, total_updates, place):
+        self.args, self.micro_batches = args, micro_batches
+        self.epoch, self.micro_batch, self.windows, self.updates = 1, 0, 0, 0
+        self.metrics_size = 0  # bytes
+        vars(self).update(place)  # a resumed run goes on from there
+        path = args.output_dir / "metrics.jsonl"
+        self.file = open(path, "a" if place else "w", encoding="utf-8")
+        # What was recorded after the checkpoint will come again.
+        self.file.truncate(min(self.metrics_size, self.file.tell()))
         # With disable=None, tqdm shows its bar in a terminal only.
-        self.bar = tqdm(total=total_updates, disable=None) if tqdm else None
+        bar = {"total": total_updates, "initial": self.updates, "disable": None}
+        self.bar = tqdm(**bar) if tqdm else None
         self.say = tqdm.write if tqdm else print
+        self.reached = "nothing left to do"
         self.started = time.perf_counter()
 
-    def window(self, epoch, loss, lr, loss_scale=1.0, skipped=False, **counts):
-        """Record a window; one that is skipped has made no update."""
+    def place(self):
+        """Where the run stands: what a checkpoint keeps of it."""
+        names = "epoch micro_batch windows updates metrics_size"
+        return {name: getattr(self, name) for name in names.split()}
+
+    def unfinished(self):
+        """Whether there is more to train."""
+        enough = self.updates >= (self.args.max_updates or math.inf)
+        return self.epoch <= self.args.epochs and not enough
+
+    def window(self, index, loss, lr, **counts):
+        """Record a window, whose last micro-batch is the epoch's of that index."""
+        self.micro_batch = index
         self.windows += 1
-        self.updates += not skipped
+        self.updates += 1
         self.write(
-            {"epoch": epoch, "window": self.windows, "updates": self.updates}
+            {"epoch": self.epoch, "window": self.windows, "updates": self.updates}
             | counts
-            | {"loss": loss, "lr": lr, "loss_scale": loss_scale, "skipped": skipped}
+            | {"loss": loss, "lr": lr, "loss_scale": 1.0, "skipped": False}
             | {"seconds": time.perf_counter() - self.started}
         )
         if self.bar:
-            self.bar.update(not skipped)
-        if skipped:
-            self.say(f"window {self.windows} skipped: overflow at scale {loss_scale:g}")
-        elif self.windows % self.log_every == 0:
-            self.say(f"epoch {epoch} window {self.windows} loss {loss:.4f} lr {lr:.4g}")
+            self.bar.update()
+        place = f"epoch {self.epoch} window {self.windows}"
+        if self.windows % self.args.log_every == 0:
+            self.say(f"{place} loss {loss:.4f} lr {lr:.4g}")
+        # Training never goes on blind; what was saved is from before this window.
+        if not math.isfinite(loss):
+            sys.exit(f"error: {place}: the loss is {loss}. {REMEDY}")
 
-    def evaluation(self, epoch, loss, accuracy):
-        """Record an evaluation."""
-        self.write({"epoch": epoch, "eval_loss": loss, "accuracy": accuracy})
+    def evaluation(self, loss, accuracy):
+        """Record an evaluation; an epoch that has no more windows ends with it."""
+        self.write({"epoch": self.epoch, "eval_loss": loss, "accuracy": accuracy})
         self.reached = f"eval loss {loss:.4f} accuracy {accuracy:.4f}"
-        self.say(f"epoch {epoch} {self.reached}")
+        self.say(f"epoch {self.epoch} {self.reached}")
+        if self.micro_batch == self.micro_batches:
+            self.epoch, self.micro_batch = self.epoch + 1, 0
 
     def finish(self):
         """Say what was reached."""
@@ -192,7 +225,130 @@ class Recorder:
         # JSON has no NaN and no infinity; null stands for both.
         record = {k: v if math.isfinite(v) else None for k, v in record.items()}
         print(json.dumps(record), file=self.file, flush=True)
+        self.metrics_size = self.file.tell()
         self.started = time.perf_counter()
+
+
+class Checkpoints:
+    """Saves all that a run needs to go on to the same bits, and takes it up again."""
+
+    def __init__(self, args, settings, network, optimizer):
+        self.args, self.settings = args, settings
+        self.last = args.output_dir / "last.ckpt"
+        self.saved = None  # the update that it is of
+        self.signal = None
+        # Weights have their own names, so the file also loads into a bare network.
+        self.state = {p.name: p for p in network.get_parameters()}
+        for p in optimizer.get_parameters():
+            if p.name not in self.state:  # else it is one of the weights
+                self.state[f"optimizer.{p.name}"] = p
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.interrupt)
+
+    def interrupt(self, number, frame):
+        """End the run when its window is done; a second signal ends it at once."""
+        self.signal = number
+        signal.signal(number, signal.SIG_DFL)
+
+    def start(self):
+        """Return where the run stands: {} at its beginning, else after loading."""
+        path, place = self.args.resume, {}
+        if path is True:
+            path = self.last if self.last.exists() else None
+            if not path:
+                print(f"no {self.last} yet: starting from the beginning")
+        if path:
+            place = self.load(path)
+            print(f"{path}: going on after update {place['updates']}")
+        self.args.output_dir.mkdir(parents=True, exist_ok=True)
+        if not path or path.resolve().parent != self.last.resolve().parent:
+            place |= {"metrics_size": 0} if place else {}
+            if self.last.exists():  # it is of another run
+                os.replace(self.last, self.last.with_name("previous.ckpt"))
+        return place
+
+    def load(self, path):
+        """Set the state to what a file holds; a file that does not fit sets nothing."""
+        if not path.is_file():
+            sys.exit(f"error: there is no checkpoint {path}")
+        try:
+            saved = ms.load_checkpoint(str(path), crc_check=True)
+            about = json.loads(saved.pop("about").asnumpy().tobytes())
+            random_state = saved.pop("random_state")
+        except (ValueError, KeyError):
+            sys.exit(f"error: {path} is damaged or not a checkpoint of this script")
+        written, read = about.get("format"), CHECKPOINT_FORMAT
+        if written != read:
+            sys.exit(f"error: {path} has format {written}; this script reads {read}")
+        for name, value in self.settings.items():
+            if about["settings"].get(name) != value:
+                was = about["settings"].get(name)
+                sys.exit(f"error: {path} is of a run with {name} {was}, not {value}")
+        wanted, found = (
+            {(name, str(p.shape), str(p.dtype)) for name, p in values.items()}
+            for values in (self.state, saved)
+        )
+        if wanted != found:
+            name = min(wanted ^ found)[0]
+            sys.exit(f"error: {path} is of another network or optimizer: see {name}")
+        for name, parameter in self.state.items():
+            parameter.set_data(saved[name])
+        ms.set_rng_state(random_state)
+        if path.resolve() == self.last.resolve():
+            self.saved = about["place"]["updates"]
+        return about["place"]
+
+    def window_done(self, recorder):
+        """Save if it is time to; end the run if a signal asked for it."""
+        every = self.args.checkpoint_every
+        due = every and recorder.updates % every == 0 and recorder.updates != self.saved
+        epoch_done = recorder.micro_batch == recorder.micro_batches
+        if due or epoch_done or self.signal or not recorder.unfinished():
+            self.save(recorder)
+        if self.signal:
+            command = shlex.join([*sys.argv, "--resume"])
+            recorder.say(f"stopped after update {recorder.updates}; to go on:")
+            recorder.say(f"python {command}")
+            sys.exit(128 + self.signal)  # as a shell reports a signal
+
+    def save(self, recorder):
+        """Write a checkpoint under another name, then put it in the place of the last.
+
+        So whatever stops it, a kill or a full disk, the last one is whole.
+        """
+        for name, parameter in self.state.items():
+            if not np.isfinite(parameter.asnumpy()).all():
+                sys.exit(
+                    f"error: {name} is not finite after update {recorder.updates}, "
+                    f"so nothing is saved. {REMEDY}"
+                )
+        about = {"format": CHECKPOINT_FORMAT, "settings": self.settings}
+        about = json.dumps(about | {"place": recorder.place()}).encode()
+        values = self.state | {"random_state": ms.get_rng_state()}
+        values["about"] = ms.Tensor(np.frombuffer(about, np.uint8))
+        items = [{"name": name, "data": value} for name, value in values.items()]
+        new = self.last.with_name("unfinished.ckpt")
+        try:
+            if self.args.keep and self.saved is not None:
+                self.keep_last(new)
+            ms.save_checkpoint(items, str(new), crc_check=True)
+            with open(new, "rb") as file:
+                os.fsync(file.fileno())  # a power cut could leave it empty otherwise
+            os.replace(new, self.last)
+        except OSError as error:
+            sys.exit(f"error: {new}: {error.strerror}; {self.last} is as it was")
+        finally:
+            for rest in self.last.parent.glob("unfinished.*"):
+                rest.unlink()
+        self.saved = recorder.updates
+
+    def keep_last(self, copy):
+        """Keep the last checkpoint under its update's number, and --keep in all."""
+        copy.unlink(missing_ok=True)
+        shutil.copyfile(self.last, copy)
+        os.replace(copy, self.last.with_name(f"update_{self.saved:08d}.ckpt"))
+        for path in sorted(self.last.parent.glob("update_*.ckpt"))[: -self.args.keep]:
+            path.unlink()
 
 
 def main(argv=None):
@@ -206,7 +362,8 @@ def main(argv=None):
 
     train_data = create_dataset(args, train=True)
     eval_data = create_dataset(args, train=False)
-    total_updates = args.epochs * train_data.get_dataset_size()
+    micro_batches = train_data.get_dataset_size()
+    total_updates = args.epochs * micro_batches
 
     network = Network()
     loss_fn = nn.CrossEntropyLoss()
@@ -218,28 +375,37 @@ def main(argv=None):
     # float32; the logits are cast to it for the loss.
     network = amp.auto_mixed_precision(network, "auto", ms.bfloat16)
 
-    train_step = make_train_step(network, loss_fn, optimizer)
-    recorder = Recorder(args, total_updates)
+    # What a run must share with the one that it goes on with.
+    settings = {"micro_batches": micro_batches}
+    settings |= {
+        name: getattr(args, name) for name in ("seed", "batch_size", "lr", "epochs")
+    }
+    checkpoints = Checkpoints(args, settings, network, optimizer)
+    place = checkpoints.start()
 
-    batches = train_data.create_tuple_iterator(num_epochs=args.epochs)
-    for epoch in range(1, args.epochs + 1):
+    train_step = make_train_step(network, loss_fn, optimizer)
+    recorder = Recorder(args, micro_batches, total_updates, place)
+
+    while recorder.unfinished():
         network.set_train(True)
-        for data, label in batches:
+        # The order of an epoch depends on the seed and the epoch, not on those before.
+        ds.config.set_seed((args.seed + recorder.epoch) % 2**32)
+        batches = train_data.create_tuple_iterator(num_epochs=1)
+        for index, (data, label) in enumerate(batches, start=1):
+            if index <= recorder.micro_batch:
+                continue  # the run was resumed within this epoch
             loss = train_step(data, label)
             recorder.window(
-                epoch=epoch,
+                index,
                 micro_batches=1,
                 items=data.shape[0],
                 loss=float(loss),
                 lr=rates[recorder.updates],
             )
-            if recorder.updates == args.max_updates:
+            checkpoints.window_done(recorder)
+            if not recorder.unfinished():
                 break
-        loss, accuracy = evaluate(network, loss_fn, eval_data)
-        recorder.evaluation(epoch, loss, accuracy)
-        ms.save_checkpoint(network, str(args.output_dir / "last.ckpt"))
-        if recorder.updates == args.max_updates:
-            break
+        recorder.evaluation(*evaluate(network, loss_fn, eval_data))
     recorder.finish()
 
 
@@ -248,3 +414,5 @@ if __name__ == "__main__":
         main()
     except OSError as error:  # missing data, a folder or disk that cannot be written
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:  # later ones end the run at a window's end
+        sys.exit("stopped before the first window")
