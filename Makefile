@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test quick lint golden clean
+.PHONY: demo test test-matrix test-versions accuracy quick lint golden clean
 
 demo: $(VENV)/ready
 	rm -rf demo && mkdir demo
@@ -21,6 +21,19 @@ lint: $(VENV)/ready
 	$(BIN)/black --check --quiet generator tests examples
 	$(BIN)/ruff check --quiet generator tests
 	$(BIN)/mypy
+
+# Every combination of style, level, loss scale, accumulation, mode and optimizer:
+# executed on the CPU, and through the Ascend dry run; hours. Writes docs/matrix.md.
+test-matrix: $(VENV)/ready
+	$(BIN)/python tests/matrix.py
+
+# The suites that execute scripts, with every MindSpore that they are meant for; hours.
+test-versions: $(VENV)/ready
+	$(BIN)/nox --session versions
+
+# The table of what mixed precision costs in accuracy; about 5 minutes.
+accuracy: $(VENV)/ready
+	$(BIN)/python tests/accuracy.py
 
 # Write the golden scripts and the examples anew, to be read in the diff.
 golden: $(VENV)/ready

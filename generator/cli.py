@@ -275,12 +275,69 @@ def list_command(what: str | None, as_json: bool) -> None:
     click.echo("\n\n".join(table(name) for name in chosen))
 
 
+@cli.command("verify")
+@click.argument("script", required=False)
+@_spec_options
+@click.option(
+    "--only", multiple=True, metavar="NAME", help="Only this property; repeatable."
+)
+@click.option("--list", "show_names", is_flag=True, help="Show the properties.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def verify_command(
+    ctx: click.Context,
+    /,
+    script: str | None,
+    only: tuple[str, ...],
+    show_names: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Show that a script keeps the numerical contract, by running it.
+
+    SCRIPT is one that msgen wrote and you may have changed since; without it, the
+    script that the options describe is verified. The exit status is 0 if all
+    properties hold that apply. With --device Ascend on a machine without an NPU, the
+    script is not executed: its calls and an Ascend dry run are checked, and the exit
+    status is 3 if both pass.
+
+    Example: msgen verify train.py --only resume
+    """
+    from generator.verify import command
+
+    if show_names:
+        command.list_properties()
+        return 0
+    command.check_names(only)
+    values = {name: value for name, value in options.items() if value is not None}
+    if script is None:
+        spec = TrainingSpec(**values)
+        _check(ctx, spec, [], [])
+        return command.verify_spec(spec, only, _device(values), as_json)
+    chosen = [option.flag for option in OPTIONS if option.field in values]
+    wrong = ctx.meta.get("generator.wrong", {})
+    if {*chosen, *wrong} - {"--device"}:
+        words = ", ".join(sorted({*chosen, *wrong} - {"--device"}))
+        raise click.UsageError(f"{words} describes a script, and {script} is one.", ctx)
+    if wrong:
+        raise click.UsageError(wrong["--device"].reason, ctx)
+    return command.verify_script(script, only, _device(values), as_json)
+
+
+def _device(values: dict[str, Any]) -> str | None:
+    """The device to verify on; "auto" leaves it to the script."""
+    device = values.get("device")
+    return None if device == "auto" else device
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exit status 0, 1 (refused or failed) or 2 (wrong usage)."""
+    """Run the command line; exit status 0, 1 (refused or failed) or 2 (wrong usage).
+
+    What passes as far as it can be checked here ends with 3 (see ``verify``).
+    """
     try:
-        cli.main(arguments, prog_name="msgen", standalone_mode=False)
+        status = cli.main(arguments, prog_name="msgen", standalone_mode=False) or 0
         sys.stdout.flush()
-        status = 0
     except click.exceptions.Exit as stop:
         status = stop.exit_code
     except click.ClickException as error:

@@ -17,6 +17,7 @@ from generator.catalog.amp import (
     FIXED_SCALE_VALUE,
 )
 from generator.catalog.options import format_value
+from generator.catalog.versions import MINDSPORE_VERSIONS
 from generator.command import command_parts, wrap
 from generator.imports import Import, sections
 from generator.spec import SourceRef, TrainingSpec
@@ -37,6 +38,7 @@ class ScriptPlan:
 
     # the docstring and the imports
     version: str
+    tested: str
     script_name: str
     model_title: str
     dataset_title: str
@@ -98,6 +100,10 @@ class ScriptPlan:
     lr_now: str
     rates_argument: str
     scaler_argument: str
+    scaling_arguments: str
+    scaling_record: str
+    scaling_place: str
+    updates_made: str
     accum_setting: str
     setting_names: str
     remedy: str
@@ -138,6 +144,7 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         value = DYNAMIC_SCALE_VALUE if scaling == "dynamic" else FIXED_SCALE_VALUE
     return ScriptPlan(
         version=__version__,
+        tested=f"{MINDSPORE_VERSIONS[0]} to {MINDSPORE_VERSIONS[-1]}",
         script_name=shlex.quote(PurePath(spec.script).name),
         model_title=_model_title(spec),
         dataset_title=_dataset_title(spec),
@@ -193,6 +200,14 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         items_now=f"{owner}items" if accumulates else "data.shape[0]",
         lr_now=rate,
         rates_argument=", rates" if schedules else "",
+        scaling_arguments="loss_scale, skipped, " if scales else "",
+        scaling_record=(
+            '"loss_scale": loss_scale, "skipped": skipped'
+            if scales
+            else '"loss_scale": 1.0, "skipped": False'
+        ),
+        scaling_place="skipped_in_row " if scales else "",
+        updates_made="not skipped" if scales else "1",
         scaler_argument=", loss_scaler" if scaling == "dynamic" else "",
         accum_setting=', "accum": ACCUM' if accumulates else "",
         setting_names=repr(("seed", "batch_size", "lr", *(["epochs"] * schedules))),

@@ -108,6 +108,13 @@ def find_method(
     return None
 
 
+def names_used(tree: ast.Module) -> set[str]:
+    """Every name and attribute that a file mentions."""
+    nodes = list(ast.walk(tree))
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return names | {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
 def required_arguments(function: ast.FunctionDef, skip_first: bool) -> list[str]:
     """Names of the arguments that a call has to give."""
     given = function.args.posonlyargs + function.args.args

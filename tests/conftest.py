@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import subprocess
-import sys
-
 import pytest
 
-
-@functools.cache
-def has_npu() -> bool:
-    """Whether MindSpore finds an Ascend NPU; asked in a process of its own."""
-    code = "import mindspore as ms; print('NPU', ms.get_context('device_target'))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    return "NPU Ascend" in done.stdout
+from generator.verify.ascend.host import has_npu
 
 
 def pytest_collection_modifyitems(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,7 +15,6 @@ from typing import Any
 from generator import TrainingSpec, generate
 
 TESTS = Path(__file__).parent
-DRIVER = TESTS / "driver.py"
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """
     import numpy as np
 
+    # As MindSpore up to 2.9 does: its message classes are older than today's protobuf.
+    os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
     package = Path(str(importlib.util.find_spec("mindspore").origin)).parent
     where = package / "train" / "checkpoint_pb2.py"
     spec = importlib.util.spec_from_file_location("checkpoint_pb2", where)
@@ -105,35 +107,35 @@ def run_script(spec: TrainingSpec, folder: Path, *arguments: Any) -> Run:
     return run
 
 
-def drive(spec: TrainingSpec, folder: Path, cases: list[dict[str, Any]]) -> list[Any]:
-    """Run a script once per case with a network and data of ours in place of its own.
+# Enough for windows of every kind; the checkpoints between show that weights move.
+FOUR_UPDATES = ("--max-updates", "4", "--checkpoint-every", "1", "--keep", "4")
 
-    A case names ``sizes`` (items of each micro-batch of an epoch), and may name
-    ``epochs``, ``max_updates``, ``network`` (plain, norm), ``plant`` (micro-batch index
-    in the run → value put into its data) and ``seed``. All cases of a call share one
-    process, since importing MindSpore takes seconds.
 
-    Returns:
-        Per case a :class:`Driven`.
+def check_training(spec: TrainingSpec, run: Run) -> None:
+    """A run of :data:`FOUR_UPDATES` made them, with finite weights that all moved.
+
+    Raises:
+        AssertionError: if not.
     """
-    script = write_script(spec, folder)
-    (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
-    done = python([DRIVER, script.name, "cases.json"], folder)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return [Driven(folder / f"case{index}") for index in range(len(cases))]
+    import numpy as np
 
-
-class Driven:
-    """Weights, buffers and metrics of one driven case."""
-
-    def __init__(self, output: Path):
-        import numpy as np
-
-        with np.load(output / "state.npz") as state:
-            self.before = {k[7:]: state[k] for k in state if k.startswith("before.")}
-            self.after = {k[6:]: state[k] for k in state if k.startswith("after.")}
-            self.checkpoint = {k[5:]: state[k] for k in state if k.startswith("ckpt.")}
-            self.training = bool(state["training"])
-        self.run = Run(0, "", "", output)
-        self.windows = self.run.windows
-        self.evaluations = self.run.evaluations
+    assert run.windows[-1]["updates"] == 4
+    assert [w["window"] for w in run.windows] == list(range(1, len(run.windows) + 1))
+    for window in run.windows:
+        assert window["loss"] is not None and math.isfinite(window["loss"])
+        assert 1 <= window["micro_batches"] <= spec.accum
+        assert 1 <= window["items"] <= spec.accum * spec.batch_size
+        assert window["loss_scale"] >= 1 and window["seconds"] > 0
+    # In the default run; a scale that grows fast meets its limit and comes back.
+    if spec.loss_scale_window is None:
+        assert sum(window["skipped"] for window in run.windows[:6]) <= 1
+    first = read_checkpoint(run.output / "update_00000001.ckpt")
+    last = read_checkpoint(run.output / "last.ckpt")
+    for name, value in last.items():
+        if value.dtype == np.float32:
+            assert np.isfinite(value).all(), name
+    scaling = {"loss_scaler.scale_value", "loss_scaler.counter"}
+    for name in last.keys() - scaling - {"about", "random_state"}:
+        if not name.startswith("optimizer."):
+            assert last[name].dtype == np.float32, name
+            assert not np.array_equal(first[name], last[name]), f"{name} has not moved"

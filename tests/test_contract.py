@@ -1,289 +1,226 @@
-"""The numerical contract, held by running scripts on data with known answers."""
+"""The numerical contract, held by running scripts of every kind on probes.
+
+The checks are those of ``msgen verify``; here they judge fresh scripts, and Hypothesis
+thinks up runs that nobody would have written down.
+"""
 
 from __future__ import annotations
 
 import itertools
-import math
+from dataclasses import replace
 
-import numpy as np
 import pytest
-import reference
 from combinations import STYLES
-from harness import drive, run_script
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutants import BASES, base_spec
 
-from generator import TrainingSpec
-from generator.catalog import MODES
+from generator import TrainingSpec, generate
+from generator.catalog import LR_SCHEDULES, MODES, OPTIMIZERS
+from generator.verify import reference
+from generator.verify.case import Case
+from generator.verify.checks import check
+from generator.verify.checks.common import (
+    hold_count,
+    hold_records,
+    hold_values,
+    long_gradients,
+)
+from generator.verify.contract import BY_NAME
+from generator.verify.facts import Facts
+from generator.verify.lab import LR, SCALE, Drivers, Lab
+from generator.verify.trajectory import follow, largest_error
 
-# One epoch of seven uneven micro-batches: with N = 3, windows of 3, 3 and 1.
-SIZES = [4, 4, 3, 4, 4, 2, 1]
-# float32 against float64 over six updates; seen: 1.5e-7 for weights of size 1.
-RELATIVE = 1e-6
-
-
-def assert_close(found: dict, wanted: dict, bound: float = RELATIVE) -> None:
-    """Weights agree to ``bound`` relative to the largest of each parameter."""
-    for name, value in wanted.items():
-        error = np.abs(found[name] - value).max() / np.abs(value).max()
-        assert error <= bound, (name, error)
-
-
-def moved(driven) -> bool:
-    return any((driven.after[n] != driven.before[n]).any() for n in driven.before)
-
-
-@pytest.mark.parametrize(("style", "mode"), [*itertools.product(STYLES, MODES)])
-def test_window_equals_batch_and_partial_windows_count_for_themselves(
-    tmp_path, style, mode
-):
-    cases = [
-        {"sizes": SIZES, "epochs": 2},
-        {"sizes": [5, 2]},  # an epoch shorter than the window
-        {"sizes": [4, 4, 4]},
-        {"sizes": SIZES, "epochs": 2, "max_updates": 4},
-    ]
-    for scale in ("none", "dynamic"):
-        spec = TrainingSpec(
-            style=style, mode=mode, accum=3, loss_scale=scale, optimizer="momentum"
-        )
-        driven = drive(spec, tmp_path / scale, cases)
-        for case, result in zip(cases, driven, strict=True):
-            weights, losses = reference.train(
-                case["sizes"], 3, epochs=case.get("epochs", 1), momentum=0.9
-            )
-            count = case.get("max_updates", len(losses))
-            assert len(result.windows) == count
-            if count == len(losses):
-                assert_close(result.after, weights)
-            shown = [window["loss"] for window in result.windows]
-            assert shown == pytest.approx(losses[:count], rel=2e-6)
-        held = [(w["micro_batches"], w["items"]) for w in driven[0].windows]
-        assert held == [(3, 11), (3, 10), (1, 1)] * 2
-        assert [(w["micro_batches"], w["items"]) for w in driven[1].windows] == [(2, 7)]
+ALL = tuple(BY_NAME)
+# Properties of the run as a whole, which take longest. The bases differ in what a
+# window does, so these are not held again by each of them in both modes.
+WHOLE = {"resume", "learns", "same-seed", "styles-agree"}
 
 
-@pytest.mark.parametrize(("style", "mode"), [*itertools.product(STYLES, MODES)])
-@pytest.mark.parametrize("scale", ["fixed", "dynamic"])
-def test_an_overflow_drops_its_window_and_nothing_else(tmp_path, style, mode, scale):
-    """Planted in the first, the last, several and all micro-batches of a window."""
-    plants = [{"3": math.inf}, {"5": -math.inf}, {"3": math.nan, "4": math.inf}]
-    cases = [{"sizes": SIZES, "epochs": 2, "plant": plant} for plant in plants]
-    cases.append(
-        {"sizes": SIZES, "epochs": 2, "plant": {str(i): math.inf for i in (3, 4, 5)}}
+def names_of(base: str, mode: str) -> tuple[str, ...]:
+    """The properties to hold of a base in a mode."""
+    if base == "norm":
+        return ("overflow",)  # what its large network is there for
+    if mode == "pynative" and base in ("fixed", "half"):
+        return tuple(name for name in ALL if name not in WHOLE)
+    return ALL
+
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory):
+    """One process for all scripts: importing MindSpore takes seconds."""
+    found = Drivers(tmp_path_factory.mktemp("drivers"))
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory, drivers):
+    """Labs, one per script however often it is asked for."""
+    labs: dict[TrainingSpec, Lab] = {}
+
+    def lab_of(spec: TrainingSpec) -> Lab:
+        if spec not in labs:
+            script = tmp_path_factory.mktemp("script") / "train.py"
+            script.write_text(generate(spec), encoding="utf-8")
+            labs[spec] = Lab(script, drivers)
+        return labs[spec]
+
+    return lab_of
+
+
+def not_applicable(spec: TrainingSpec) -> set[str]:
+    """The properties that a script has nothing to do with."""
+    without = {
+        "overflow": spec.scaling == "none",
+        "constant-scale": spec.scaling == "none",
+        "scaling-bits": spec.scaling == "none",
+        "fixed-overflow": spec.scaling != "fixed",
+        "clip-norm": spec.clip_norm is None,
+        "workers-agree": True,
+    }
+    return {name for name, missing in without.items() if missing}
+
+
+@pytest.mark.parametrize(
+    ("base", "style", "mode"), list(itertools.product(BASES, STYLES, MODES))
+)
+def test_scripts_keep_the_contract(lab, base, style, mode):
+    spec = replace(base_spec(base, style), mode=mode)
+    names = names_of(base, mode)
+    found = {name: check(name, lab(spec)) for name in names}
+    wrong = {n: (r.verdict, r.reason) for n, r in found.items() if r.verdict != "pass"}
+    expected = {n for n in names if n in not_applicable(spec)}
+    assert {n for n, (verdict, _) in wrong.items()} == expected, wrong
+    assert {verdict for verdict, _ in wrong.values()} <= {"not applicable"}, wrong
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_statistics_survive_a_dropped_window_of_one_micro_batch(lab, style):
+    spec = TrainingSpec(style=style, amp="O2", optimizer="sgd", model="resnet18")
+    assert check("overflow", lab(spec)).verdict == "pass"
+
+
+@pytest.mark.parametrize("amp", ["O1", "O3", "auto"])
+@pytest.mark.parametrize("style", STYLES)
+def test_levels_of_mixed_precision_keep_windows_and_the_loss(lab, style, amp):
+    spec = replace(base_spec("half", style), amp=amp, accum=2, mode="graph")
+    for name in ("order", "shown-loss", "precision"):
+        result = check(name, lab(spec))
+        assert result.verdict == "pass", result
+
+
+@pytest.mark.parametrize("base", ["full", "plain", "half"])
+def test_styles_and_modes_agree(lab, base):
+    """Weights and losses of shuffled data, from the same seed, within the contract."""
+    runs = {}
+    case = Case(
+        network="random", sizes=(4,) * 7, epochs=2, shuffle=True, lr=LR, scale=SCALE
     )
-    spec = TrainingSpec(
+    for style, mode in itertools.product(STYLES, MODES):
+        spec = replace(base_spec(base, style), mode=mode)
+        runs[style, mode] = lab(spec).run(case)
+    first = runs["functional", "graph"]
+    weights = {n: v.astype(float) for n, v in first.part("window.net.").items()}
+    losses = [window["loss"] for window in first.windows]
+    # Two epochs that came in the same order would make windows of the first again.
+    assert len(set(losses)) == len(losses)
+    bound = 1e-3 if base == "half" else 1e-6
+    for run in runs.values():
+        assert largest_error(run.part("window.net."), weights) <= bound
+        assert [w["loss"] for w in run.windows] == pytest.approx(losses, rel=bound)
+
+
+@st.composite
+def specs(draw, style: str, mode: str) -> TrainingSpec:
+    """A script of a style: all that changes what a window does."""
+    return TrainingSpec(
         style=style,
         mode=mode,
-        accum=3,
-        loss_scale=scale,
-        loss_scale_window=2 if scale == "dynamic" else None,
-        loss_scale_value=1024,
-        optimizer="momentum",
-        lr_schedule="cosine",
+        model="mlp",
+        accum=draw(st.integers(1, 4)),
+        loss_scale=draw(st.sampled_from(["none", "fixed", "dynamic"])),
+        clip_norm=draw(st.sampled_from([None, 0.5])),
+        optimizer=draw(st.sampled_from(list(OPTIMIZERS))),
+        weight_decay=draw(st.sampled_from([None, 0.05])),
+        lr_schedule=draw(st.sampled_from(list(LR_SCHEDULES))),
+        warmup=draw(st.sampled_from([0, 2])),
     )
-    for driven in drive(spec, tmp_path, cases):
-        weights, losses = scheduled_reference(skipped=1)
-        assert_close(driven.after, weights)
-        windows = driven.windows
-        assert [w["skipped"] for w in windows] == [False, True] + [False] * 4
-        assert [w["updates"] for w in windows] == [1, 1, 2, 3, 4, 5]
-        # The rate follows the updates: the window after the dropped one has its rate.
-        rates = [w["lr"] for w in windows]
-        assert rates[2] == rates[1] and len(set(rates)) == 5
-        scales = [w["loss_scale"] for w in windows]
-        if scale == "fixed":
-            assert scales == [1024] * 6
-        else:  # halved once by the dropped window, doubled after two good ones
-            assert scales == [1024, 1024, 512, 512, 1024, 1024]
-        shown = [w["loss"] for w in windows]
-        assert shown[:1] + shown[2:] == pytest.approx(losses[:1] + losses[2:], rel=2e-6)
 
 
-def scheduled_reference(skipped: int):
-    """Momentum over two epochs of SIZES with a cosine of six updates, one dropped."""
-    current = {k: v.astype(np.float64) for k, v in reference.weights().items()}
-    velocity = {k: np.zeros_like(v) for k, v in current.items()}
-    batches, losses, update = reference.micro_batches(SIZES), [], 0
-    for number, window in enumerate(reference.windows(SIZES, 3) * 2):
-        data = np.concatenate([batches[i][0] for i in window])
-        label = np.concatenate([batches[i][1] for i in window])
-        loss, gradient = reference.loss_and_gradient(current, data, label)
-        losses.append(loss)
-        if number != skipped:
-            lr = 0.1 * (1 + math.cos(math.pi * update / 6)) / 2
-            for name, g in gradient.items():
-                velocity[name] = 0.9 * velocity[name] + g
-                current[name] = current[name] - lr * velocity[name]
-            update += 1
-    return current, losses
+@st.composite
+def cases(draw, spec: TrainingSpec, sizes: tuple[int, ...], most: int) -> Case:
+    """A run: uneven micro-batches, partial windows, overflows anywhere."""
+    micro_batches = draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=most))
+    epochs = draw(st.integers(1, 2))
+    count = len(micro_batches) * epochs
+    plants: dict[int, float] = {}
+    if spec.scaling != "none":
+        values = st.sampled_from([float("inf"), float("-inf"), float("nan")])
+        plants = draw(st.dictionaries(st.integers(0, count - 1), values, max_size=4))
+    return Case(
+        sizes=tuple(micro_batches),
+        epochs=epochs,
+        plants=tuple(sorted(plants.items())),
+        data_seed=draw(st.integers(0, 5)),
+        lr=LR,
+        scale=2.0 ** draw(st.integers(0, 12)),
+        scale_window=draw(st.integers(1, 3)),
+        max_updates=draw(st.sampled_from([None, None, 1, 3])),
+    )
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_a_dropped_window_leaves_no_trace_in_running_statistics(tmp_path, style):
-    (tmp_path / "net.py").write_text(NORM_NETWORK)
-    from generator.spec import SourceRef
-
-    for accum, amp in ((1, "O2"), (3, "O0")):
-        spec = TrainingSpec(
-            style=style,
-            accum=accum,
-            amp=amp,
-            loss_scale="dynamic",
-            optimizer="sgd",
-            model=SourceRef(str(tmp_path / "net.py"), "Net"),
-            script=str(tmp_path / "train.py"),
-        )
-        last = 3 * accum - 1  # a dropped window at the end of the epoch
-        case = {"sizes": [4] * 3 * accum, "network": "norm"}
-        folder = tmp_path / f"accum{accum}"
-        folder.mkdir()
-        (folder / "net.py").write_text(NORM_NETWORK)
-        good, spoilt = drive(
-            spec,
-            folder,
-            [case | {"max_updates": 2}, case | {"plant": {str(last): math.inf}}],
-        )
-        assert [w["skipped"] for w in spoilt.windows] == [False, False, True]
-        assert len(good.windows) == 2
-        for name, value in good.after.items():
-            assert np.array_equal(value, spoilt.after[name]), name
+def hold(lab: Lab, spec: TrainingSpec, case: Case) -> None:
+    """Hold a run against the reference: every record, weight, state and loss of it."""
+    run = lab.run(long_gradients(lab, case))
+    facts = Facts.of(lab.loaded, run.answer)
+    windows = hold_count(facts, run)
+    steps = follow(facts, run)
+    assert len(steps) == windows
+    fields = "epoch window updates micro_batches items lr loss_scale skipped"
+    hold_records(steps, *fields.split())
+    for step in steps:
+        assert step.changed == []
+    if not all(step.dropped for step in steps):
+        for loss in (False, True):
+            held = hold_values(facts, steps, loss=loss, what="windows")
+            assert held.verdict == "pass", held
+    total = case.epochs * -(-len(case.sizes) // spec.accum)
+    rates = [
+        reference.learning_rate(spec.lr_schedule, LR, update, total, spec.warmup)
+        for update in range(total)
+    ]
+    built = run.answer["optimizer"]
+    assert built.get("rates", [built.get("rate")] * total) == pytest.approx(rates)
 
 
-NORM_NETWORK = """from mindspore import nn
-
-
-class Net(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.BatchNorm1d(6)
-        self.head = nn.Dense(6, 3)
-
-    def construct(self, x):
-        return self.head(self.norm(x))
-"""
-
-
-@pytest.mark.parametrize(("style", "accum"), [*itertools.product(STYLES, (1, 3))])
-def test_scaling_changes_no_bit(tmp_path, style, accum):
-    """Property 8, and the shown loss is the same whatever the scale (property 6)."""
-    results = []
-    for scale in ("none", "fixed", "dynamic"):
-        spec = TrainingSpec(
-            style=style,
-            accum=accum,
-            loss_scale=scale,
-            loss_scale_window=2 if scale == "dynamic" else None,
-            optimizer="momentum",
-        )
-        results += drive(spec, tmp_path / scale, [{"sizes": SIZES, "epochs": 3}])
-    none, *others = results
-    assert moved(none)
-    assert len({w["loss_scale"] for w in others[1].windows}) > 3  # it did grow
-    for other in others:
-        for name, value in none.after.items():
-            assert np.array_equal(value, other.after[name]), name
-        assert [w["loss"] for w in none.windows] == [w["loss"] for w in other.windows]
-
-
-@pytest.mark.parametrize(("style", "mode"), [*itertools.product(STYLES, MODES)])
-def test_clipping_bounds_the_update_of_a_window_once(tmp_path, style, mode):
-    clip, lr = 0.05, 0.1
-    for accum, scale in ((1, "none"), (3, "none"), (3, "dynamic"), (1, "fixed")):
-        spec = TrainingSpec(
-            style=style,
-            mode=mode,
-            accum=accum,
-            loss_scale=scale,
-            clip_norm=clip,
-            optimizer="sgd",
-        )
-        case = {"sizes": SIZES, "max_updates": 1}
-        folder = tmp_path / f"{accum}{scale}"
-        one, all_ = drive(spec, folder, [case, {"sizes": SIZES}])
-        change = [one.after[n].astype(float) - one.before[n] for n in one.before]
-        norm = math.sqrt(sum(float((c**2).sum()) for c in change))
-        assert norm == pytest.approx(lr * clip, rel=1e-5)
-        weights, _ = reference.train(SIZES, accum, clip=clip)
-        assert_close(all_.after, weights)
-
-
-@pytest.mark.parametrize(("amp", "accum"), [*itertools.product(["O0", "O2"], (1, 3))])
-def test_styles_and_modes_agree(tmp_path, amp, accum):
-    found = {}
-    for style, mode in itertools.product(STYLES, MODES):
-        spec = TrainingSpec(
-            style=style, mode=mode, amp=amp, accum=accum, optimizer="momentum"
-        )
-        case = {"sizes": SIZES, "epochs": 2}
-        found[style, mode] = drive(spec, tmp_path / f"{style}{mode}", [case])[0]
-    first = found["functional", "graph"]
-    assert moved(first)
-    bound = 1e-6 if amp == "O0" else 1e-3
-    for driven in found.values():
-        assert_close(driven.after, first.after, bound)
-        losses = [w["loss"] for w in driven.windows]
-        assert losses == pytest.approx([w["loss"] for w in first.windows], rel=bound)
-
-
-def test_styles_shuffle_alike_and_a_seed_gives_the_same_bits(tmp_path):
-    """Properties 12 and 18 on a script's own shuffled data and its own network."""
-    runs = {}
-    for name in ("functional", "functional again", "cell", "model"):
-        style = name.split()[0]
-        spec = TrainingSpec(style=style, accum=4, model="mlp", optimizer="momentum")
-        run = run_script(spec, tmp_path / name, "--epochs", 2)
-        runs[name] = [(w["loss"], w["items"]) for w in run.windows]
-    assert runs["functional"] == runs["functional again"]
-    for other in ("cell", "model"):
-        assert np.allclose(runs["functional"], runs[other], rtol=1e-6)
-    # Two epochs that came in the same order would repeat windows of the first.
-    assert len(set(runs["functional"])) == 10
+SETTINGS = settings(
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_training_mode_is_set_back_after_evaluation(tmp_path, style):
-    spec = TrainingSpec(style=style, optimizer="sgd")
-    case = {"sizes": [4, 4], "network": "norm"}
-    one, two = drive(spec, tmp_path, [case, case | {"epochs": 2}])
-    assert bool(two.training)
-    statistic = "norm.moving_mean"
-    # Moved in both epochs, so the second ran in training mode too.
-    assert not np.array_equal(one.after[statistic], two.after[statistic])
-    assert not np.array_equal(one.before[statistic], one.after[statistic])
+def test_any_run_is_the_reference_in_pynative_mode(lab, style):
+    @settings(SETTINGS, max_examples=30)
+    @given(data=st.data())
+    def holds(data):
+        spec = data.draw(specs(style, "pynative"))
+        hold(lab(spec), spec, data.draw(cases(spec, (1, 2, 3, 4, 5), 8)))
+
+    holds()
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_checkpoint_holds_the_weights_of_the_end(tmp_path, style):
-    spec = TrainingSpec(style=style, accum=3, amp="O2", optimizer="sgd")
-    (driven,) = drive(spec, tmp_path, [{"sizes": SIZES}])
-    assert set(driven.checkpoint) == set(driven.before)
-    for name, value in driven.checkpoint.items():
-        assert np.array_equal(value, driven.after[name])
+def test_any_run_is_the_reference_in_graph_mode(lab, style):
+    """Few, and of two sizes: every size of a micro-batch costs a compile."""
 
+    @settings(SETTINGS, max_examples=8)
+    @given(data=st.data())
+    def holds(data):
+        spec = data.draw(specs(style, "graph"))
+        hold(lab(spec), spec, data.draw(cases(spec, (2, 5), 9)))
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("amp", ["O2", "auto"])
-def test_the_loss_is_computed_in_float32(tmp_path, style, amp):
-    """A loss computed in float16 would be a float16 number, with its 11 bits."""
-    spec = TrainingSpec(style=style, amp=amp, optimizer="sgd")
-    (driven,) = drive(spec, tmp_path, [{"sizes": [4] * 6, "network": "nobias"}])
-    losses = np.array([window["loss"] for window in driven.windows])
-    assert (losses != losses.astype(np.float16)).all()
-    for name, value in driven.after.items():
-        assert value.dtype == np.float32, name
-
-
-def test_lr_schedules_count_updates(tmp_path):
-    """Their length is epochs × ceil(M / N), warm-up included."""
-    wanted = {
-        "constant": lambda u: 1.0,
-        "cosine": lambda u: (1 + math.cos(math.pi * (u - 2) / 4)) / 2,
-        "step": lambda u: 1.0 if u < 3 else 0.1 if u < 4.5 else 0.01,
-    }
-    for schedule, shape in wanted.items():
-        spec = TrainingSpec(
-            accum=3, lr_schedule=schedule, warmup=2, optimizer="sgd", style="cell"
-        )
-        folder = tmp_path / schedule
-        (driven,) = drive(spec, folder, [{"sizes": SIZES, "epochs": 2, "lr": 0.2}])
-        rates = [0.1, 0.2] + [0.2 * shape(update) for update in range(2, 6)]
-        assert [w["lr"] for w in driven.windows] == pytest.approx(rates)
+    holds()

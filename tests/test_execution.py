@@ -2,78 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-
-import numpy as np
 import pytest
-from combinations import STYLES
-from harness import python, read_checkpoint, run_script, write_script
+from combinations import STYLES, matrix_specs, name_of, pairwise_specs
+from harness import FOUR_UPDATES, check_training, python, run_script, write_script
 
 from generator import TrainingSpec
-from generator.catalog import AMP_LEVELS, LOSS_SCALES, MODES
-
-MATRIX = list(itertools.product(STYLES, AMP_LEVELS, LOSS_SCALES, (1, 3), MODES))
 
 
-@pytest.fixture(scope="session")
-def start(tmp_path_factory):
-    """The weights that the scripts below start from: one network and one seed."""
-    folder = tmp_path_factory.mktemp("start")
-    write_script(TrainingSpec(model="mlp"), folder)
-    code = f"""
-import mindspore as ms, train
-ms.set_seed({TrainingSpec().seed})
-ms.save_checkpoint(train.Network(), "start.ckpt")
-"""
-    assert python(["-c", code], folder).returncode == 0
-    return read_checkpoint(folder / "start.ckpt")
-
-
-def execute(spec: TrainingSpec, folder, start, *arguments) -> None:
-    """Run a script for a few updates; its weights must have moved and be finite."""
-    run = run_script(spec, folder, "--max-updates", 4, *arguments)
-    assert run.windows[-1]["updates"] == 4
-    assert [w["window"] for w in run.windows] == list(range(1, len(run.windows) + 1))
-    for window in run.windows:
-        assert window["loss"] is not None and math.isfinite(window["loss"])
-        assert window["micro_batches"] == spec.accum
-        assert window["items"] == spec.accum * spec.batch_size
-        assert window["loss_scale"] >= 1 and window["seconds"] > 0
-    assert sum(w["skipped"] for w in run.windows[:6]) <= 1
-    end = read_checkpoint(run.output / "last.ckpt")
-    assert set(start) < set(end)
-    for name, value in start.items():
-        assert end[name].dtype == np.float32 and np.isfinite(end[name]).all(), name
-        assert not np.array_equal(value, end[name]), f"{name} has not moved"
-
-
-@pytest.mark.parametrize(("style", "amp", "scale", "accum", "mode"), MATRIX)
-def test_script_trains_on_cpu(tmp_path, start, style, amp, scale, accum, mode):
-    spec = TrainingSpec(
-        style=style, amp=amp, loss_scale=scale, accum=accum, mode=mode, model="mlp"
-    )
-    execute(spec, tmp_path, start, "--device", "CPU")
+@pytest.mark.parametrize("spec", pairwise_specs(), ids=name_of)
+def test_script_trains_on_cpu(tmp_path, spec):
+    """Every two choices of the option space meet in one of these scripts."""
+    check_training(spec, run_script(spec, tmp_path, "--device", "CPU", *FOUR_UPDATES))
 
 
 @pytest.mark.ascend
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize(("style", "amp", "scale", "accum", "mode"), MATRIX)
-def test_script_trains_on_ascend(
-    tmp_path, start, style, amp, scale, accum, mode, dtype
-):
-    if (amp, dtype) == ("O0", "bfloat16"):
-        dtype = "float16"  # at O0 the type has no say
-    spec = TrainingSpec(
-        style=style,
-        amp=amp,
-        amp_dtype=dtype,
-        loss_scale=scale,
-        accum=accum,
-        mode=mode,
-        model="mlp",
+@pytest.mark.parametrize(
+    "spec",
+    [*matrix_specs("float16"), *matrix_specs("bfloat16")],
+    ids=name_of,
+)
+def test_script_trains_on_ascend(tmp_path, spec):
+    check_training(
+        spec, run_script(spec, tmp_path, "--device", "Ascend", *FOUR_UPDATES)
     )
-    execute(spec, tmp_path, start, "--device", "Ascend")
 
 
 @pytest.mark.parametrize("style", STYLES)

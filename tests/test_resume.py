@@ -413,7 +413,7 @@ def test_endless_overflow_ends_the_run(tmp_path, style, scale):
     error = blind(tmp_path, style, bad=8, accum=2, loss_scale=scale)
     shown = "1024" if scale == "fixed" else "1"
     assert error == (
-        f"error: epoch 14 window 55 loss scale {shown}: 51 overflows in a row. "
+        f"error: epoch 14 window 55, loss scale {shown}: 51 overflows in a row. "
         "Try a smaller --lr, and look for NaN in the data."
     )
     last = tmp_path / "output" / "last.ckpt"

@@ -5,7 +5,7 @@ window of 2 micro-batches, as if they were one batch.
 
     python functional_window_plain_step.py
 
-Written by msgen 0.1.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style functional --mode pynative --accum 2 --optimizer sgd --clip-norm 1 \
         --lr-schedule step -o functional_window_plain_step.py
@@ -225,13 +225,13 @@ class Recorder:
             | {"seconds": time.perf_counter() - self.started}
         )
         if self.bar:
-            self.bar.update()
-        place = f"epoch {self.epoch} window {self.windows}"
+            self.bar.update(1)
+        where = f"epoch {self.epoch} window {self.windows}"
         if self.windows % self.args.log_every == 0:
-            self.say(f"{place} loss {loss:.4f} lr {lr:.4g}")
+            self.say(f"{where} loss {loss:.4f} lr {lr:.4g}")
         # Training never goes on blind; what was saved is from before this window.
         if not math.isfinite(loss):
-            sys.exit(f"error: {place}: the loss is {loss}. {REMEDY}")
+            sys.exit(f"error: {where}: the loss is {loss}. {REMEDY}")
 
     def evaluation(self, loss, accuracy):
         """Record an evaluation; an epoch that has no more windows ends with it."""
@@ -382,6 +382,7 @@ def main(argv=None):
     ms.set_context(mode=ms.PYNATIVE_MODE)
     select_device(args.device)
     ms.set_seed(args.seed)  # before the network draws its first weights
+    ms.manual_seed(args.seed)  # MindSpore 2.7 needs it said for its generator too
     if ms.get_context("deterministic") != "ON":  # a process can set it only once
         ms.set_deterministic(True)  # same seed, same bits, at some cost on Ascend
 

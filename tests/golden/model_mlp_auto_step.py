@@ -4,7 +4,7 @@ Model style, compiled step. Mixed precision auto in float16, dynamic loss scalin
 
     python model_mlp_auto_step.py
 
-Written by msgen 0.1.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style model --amp auto --lr-schedule step --warmup 5 --model mlp \
         -o model_mlp_auto_step.py
@@ -210,19 +210,19 @@ class Recorder:
         )
         if self.bar:
             self.bar.update(not skipped)
-        place = f"epoch {self.epoch} window {self.windows}"
+        where = f"epoch {self.epoch} window {self.windows}"
         if skipped:
-            self.say(f"{place} skipped: overflow at scale {loss_scale:g}")
+            self.say(f"{where} skipped: overflow at scale {loss_scale:g}")
         elif self.windows % self.args.log_every == 0:
-            self.say(f"{place} loss {loss:.4f} lr {lr:.4g}")
+            self.say(f"{where} loss {loss:.4f} lr {lr:.4g}")
         # Training never goes on blind; what was saved is from before this window.
-        place += f" loss scale {loss_scale:g}"
+        where += f", loss scale {loss_scale:g}"
         if self.skipped_in_row > MAX_SKIPPED:
             sys.exit(
-                f"error: {place}: {self.skipped_in_row} overflows in a row. {REMEDY}"
+                f"error: {where}: {self.skipped_in_row} overflows in a row. {REMEDY}"
             )
         if not skipped and not math.isfinite(loss):
-            sys.exit(f"error: {place}: the loss is {loss}. {REMEDY}")
+            sys.exit(f"error: {where}: the loss is {loss}. {REMEDY}")
 
     def evaluation(self, loss, accuracy):
         """Record an evaluation; an epoch that has no more windows ends with it."""
@@ -407,6 +407,7 @@ def main(argv=None):
     ms.set_context(mode=ms.GRAPH_MODE)
     select_device(args.device)
     ms.set_seed(args.seed)  # before the network draws its first weights
+    ms.manual_seed(args.seed)  # MindSpore 2.7 needs it said for its generator too
     if ms.get_context("deterministic") != "ON":  # a process can set it only once
         ms.set_deterministic(True)  # same seed, same bits, at some cost on Ascend
 

@@ -1,0 +1,1 @@
+"""Stands in for CANN's Python package of collective communication."""

@@ -1,0 +1,3 @@
+"""The version that MindSpore reads."""
+
+__sys_version__ = "0.0.0"
