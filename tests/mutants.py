@@ -552,7 +552,7 @@ MUTANTS = [
             "model": (
                 (
                     "train_data.skip(done) if done else train_data",
-                    "train_data.take(micro_batches - done)",
+                    "train_data.take(micro_batches - done) if done else train_data",
                 ),
             )
         },

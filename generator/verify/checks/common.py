@@ -122,7 +122,7 @@ def hold_same_records(first: Run, second: Run, *but: str) -> None:
                 )
 
 
-TRIES = 3
+TRIES = 2
 
 
 def settled(measure: Callable[[int], Result]) -> Result:

@@ -67,6 +67,9 @@ def styles_agree(lab: Lab) -> Result:
     )
 
 
+OWN_TIMEOUT = 100.0  # seconds; a ResNet-18 of three micro-batches takes most of it
+
+
 def own_case() -> Case:
     """The script's own network and data, with its own settings, for six updates."""
     return Case(network="own", epochs=6, max_updates=6, stir=1)
@@ -83,7 +86,7 @@ def own_run(lab: Lab, case: Case) -> Run:
     if "batch_size" in lab.loaded["flags"]:
         size = min(8, int(lab.loaded["flags"]["batch_size"]))
         case = replace(case, arguments=("--batch-size", str(size)))
-    run = lab.attempt(case)
+    run = lab.attempt(case, OWN_TIMEOUT)
     if run.status:
         raise NotJudged(f"its own network and data do not run here: {run.message}")
     return run
