@@ -283,8 +283,7 @@ class Checkpoints:
     def __init__(self, args, settings, network, optimizer, loss_scaler):
         self.args, self.settings = args, settings
         self.last = args.output_dir / "last.ckpt"
-        self.saved = None  # the update that it is of
-        self.signal = None
+        self.saved = self.signal = None  # saved: the update that last.ckpt is of
         # Weights have their own names, so the file also loads into a bare network.
         self.state = {p.name: p for p in network.get_parameters()}
         for p in optimizer.get_parameters():
