@@ -145,55 +145,38 @@ def _bfloat16(spec: TrainingSpec) -> Iterator[Problem]:
             "MindSpore's CPU kernels have no bfloat16; it needs an Ascend NPU.",
             {"amp_dtype": "float16"},
         )
-    if spec.amp == "O3" and _file_is_good(spec) and has_batch_norm(spec):
+    if spec.amp == "O3" and has_batch_norm(spec):
         yield Problem(
             f"--amp-dtype bfloat16 --amp O3 --model {spec.model}",
             "Ascend's BatchNorm takes no bfloat16, and O3 converts it too; O2 keeps it "
             "in float32.",
             {"amp": "O2"},
         )
-    if isinstance(spec.model, SourceRef) and _file_is_good(spec):
-        names = source.names_used(source.parse_file(spec.model))
-        layers = sorted(names & _NO_BFLOAT16.get(spec.amp, frozenset()))
-        if layers:
-            yield Problem(
-                f"--amp-dtype bfloat16 --amp {spec.amp} --model {spec.model}",
-                f"MindSpore has no bfloat16 kernel for {', '.join(layers)} on Ascend, "
-                f"and --amp {spec.amp} converts it; O1 leaves it in float32.",
-                {"amp": "O1"},
-            )
+    layers = sorted(_names_in_own_network(spec) & _NO_BFLOAT16.get(spec.amp, set()))
+    if layers:
+        yield Problem(
+            f"--amp-dtype bfloat16 --amp {spec.amp} --model {spec.model}",
+            f"MindSpore has no bfloat16 kernel for {', '.join(layers)} on Ascend, "
+            f"and --amp {spec.amp} converts it; O1 leaves it in float32.",
+            {"amp": "O1"},
+        )
 
 
 # Layers and functions whose forward or backward pass found no Ascend kernel in bfloat16
 # in the dry run of a compiled training step, by the level that converts them.
-_NO_BFLOAT16 = {
-    level: frozenset(
-        {
-            "AdaptiveAvgPool2d",
-            "AvgPool1d",
-            "AvgPool2d",
-            "Dropout2d",
-            "GRU",
-            "MaxPool1d",
-            "MaxPool2d",
-            "ReLU6",
-            "avg_pool2d",
-            "max_pool2d",
-        }
-    )
-    for level in ("O2", "O3")
-} | {"auto": frozenset({"MaxPool2d"})}
-
-
-def _file_is_good(spec: TrainingSpec) -> bool:
-    """Whether a user's network file, if there is one, can be read."""
-    if not isinstance(spec.model, SourceRef):
-        return True
-    try:
-        source.parse_file(spec.model)
-    except source.SourceError:
-        return False
-    return True
+_CONVERTED = {
+    "AdaptiveAvgPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "Dropout2d",
+    "GRU",
+    "MaxPool1d",
+    "MaxPool2d",
+    "ReLU6",
+    "avg_pool2d",
+    "max_pool2d",
+}
+_NO_BFLOAT16 = {"O2": _CONVERTED, "O3": _CONVERTED, "auto": {"MaxPool2d"}}
 
 
 def _scale_options(spec: TrainingSpec) -> Iterator[Problem]:
@@ -249,16 +232,11 @@ def _own_network(spec: TrainingSpec) -> Iterator[Problem]:
         elif {ast.unparse(base) for base in cls.bases} & {"nn.Cell", "Cell"}:
             yield Problem(flag, f"{ref.name} defines no construct method.")
         return
-    names = source.names_used(tree)
-    yield from _construct(spec, cls, construct, names, flag)
+    yield from _construct(spec, cls, construct, flag)
 
 
 def _construct(
-    spec: TrainingSpec,
-    cls: ast.ClassDef,
-    construct: ast.FunctionDef,
-    names: set[str],
-    flag: str,
+    spec: TrainingSpec, cls: ast.ClassDef, construct: ast.FunctionDef, flag: str
 ) -> Iterator[Problem]:
     """What graph mode and O1, which both read the source, cannot take.
 
@@ -314,7 +292,7 @@ def _construct(
                 "float32 without a word; make it a method.",
                 {"amp": "O2"},
             )
-    if o1 and "LeakyReLU" in names:
+    if o1 and "LeakyReLU" in _names_in_own_network(spec):
         yield Problem(
             f"{flag} --amp O1",
             "The script would not compile: O1 rewrites the source of LeakyReLU, and "
@@ -435,7 +413,7 @@ def warnings(spec: TrainingSpec) -> list[str]:
             f"--accum {spec.accum} with BatchNorm: it normalizes each micro-batch by "
             "itself, so a window is not quite one large batch."
         )
-    if isinstance(spec.model, SourceRef) and _mentions(spec.model, "Dropout"):
+    if any("Dropout" in name for name in _names_in_own_network(spec)):
         found.append(
             f"--model {spec.model} with Dropout: its random state is where no "
             "checkpoint reaches it, so a resumed run drops other units."
@@ -455,11 +433,15 @@ def warnings(spec: TrainingSpec) -> list[str]:
 def has_batch_norm(spec: TrainingSpec) -> bool:
     """Whether the network keeps running statistics, as far as its source shows."""
     if isinstance(spec.model, SourceRef):
-        return _mentions(spec.model, "BatchNorm")
+        return any("BatchNorm" in name for name in _names_in_own_network(spec))
     return MODELS[spec.model].batch_norm
 
 
-def _mentions(ref: SourceRef, word: str) -> bool:
-    """Whether a name with ``word`` in it is used in a user's file."""
-    names = source.names_used(source.parse_file(ref))
-    return any(word in name for name in names)
+def _names_in_own_network(spec: TrainingSpec) -> set[str]:
+    """What the file of a user's network mentions; nothing if it cannot be read."""
+    if not isinstance(spec.model, SourceRef):
+        return set()
+    try:
+        return source.names_used(source.parse_file(spec.model))
+    except source.SourceError:
+        return set()

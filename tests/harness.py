@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import math
 import os
 import subprocess
@@ -13,31 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from generator import TrainingSpec, generate
+from generator.verify.records import Recorded
 
 TESTS = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Recorded):
     """What one run of a script left behind."""
 
     status: int
     stdout: str
     stderr: str
     output: Path
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        text = (self.output / "metrics.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
-
-    @property
-    def windows(self) -> list[dict[str, Any]]:
-        return [record for record in self.records if "window" in record]
-
-    @property
-    def evaluations(self) -> list[dict[str, Any]]:
-        return [record for record in self.records if "eval_loss" in record]
 
 
 def environment() -> dict[str, str]:

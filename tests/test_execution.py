@@ -7,6 +7,7 @@ from combinations import STYLES, matrix_specs, name_of, pairwise_specs
 from harness import FOUR_UPDATES, check_training, python, run_script, write_script
 
 from generator import TrainingSpec
+from generator.verify.ascend.host import has_npu
 
 
 @pytest.mark.parametrize("spec", pairwise_specs(), ids=name_of)
@@ -82,8 +83,6 @@ def test_a_run_on_cpu_in_bfloat16_ends_with_one_line(tmp_path):
 
 
 def test_a_missing_device_is_one_line(tmp_path):
-    from conftest import has_npu
-
     if has_npu():
         pytest.skip("this machine has an NPU")
     script = write_script(TrainingSpec(model="mlp"), tmp_path)

@@ -209,6 +209,60 @@ print("in float32" if (before == after).all() else "converted")
         assert done.stdout.strip() == "in float32"
 
 
+def own(layer: str) -> str:
+    """A network with that layer."""
+    return GOOD.replace(
+        "nn.Flatten()", f"nn.SequentialCell([nn.{layer}, nn.Flatten()])"
+    )
+
+
+def test_layers_without_a_bfloat16_kernel_are_refused_with_the_level_that_works(folder):
+    """They are those that failed the Ascend dry run; test_ascend shows that of one."""
+    pooled, normal = own("MaxPool2d(1)"), own("BatchNorm2d(1)")
+    for level in ("O2", "O3", "auto"):
+        flags = f"--amp-dtype bfloat16 --amp {level} --model own.py:Net"
+        assert problems(source=pooled, amp=level, amp_dtype="bfloat16") == [
+            f"{flags}: MindSpore has no bfloat16 kernel for MaxPool2d on Ascend, and "
+            f"--amp {level} converts it; O1 leaves it in float32."
+        ]
+        assert problems(source=pooled, amp=level) == []
+    assert problems(source=pooled, amp="O1", amp_dtype="bfloat16") == []
+    assert problems(source=own("ReLU6()"), amp="auto", amp_dtype="bfloat16") == []
+    (found,) = problems(source=normal, amp="O3", amp_dtype="bfloat16")
+    assert "Ascend's BatchNorm takes no bfloat16, and O3 converts it too" in found
+    assert problems(source=normal, amp="O2", amp_dtype="bfloat16") == []
+    spec = TrainingSpec(model="resnet18", amp="O3", amp_dtype="bfloat16")
+    suggestion = rules.refuse(rules.check(spec), spec).suggestion
+    assert suggestion == (
+        "msgen --style functional --amp O2 --amp-dtype bfloat16 --model resnet18"
+    )
+
+
+def test_leaky_relu_at_o1_is_refused_and_does_fail(folder):
+    source = own("LeakyReLU()")
+    (found,) = problems(source=source, amp="O1")
+    assert found.startswith("--model own.py:Net --amp O1: The script would not compile")
+    assert problems(source=source, amp="O2") == []
+    (folder / "check.py").write_text("""
+import sys
+import mindspore as ms
+import numpy as np
+from mindspore import amp
+from own import Net
+
+network = amp.auto_mixed_precision(Net(), sys.argv[1], ms.float16)
+network(ms.Tensor(np.ones((4, 1, 32, 32), np.float32)))
+""")
+    assert python(["check.py", "O1"], folder).returncode != 0
+    assert python(["check.py", "O2"], folder).returncode == 0
+
+
+def test_dropout_is_warned_of(folder):
+    (folder / "own.py").write_text(own("Dropout(0.5)"))
+    (said,) = rules.warnings(TrainingSpec(model=SourceRef("own.py", "Net")))
+    assert said.startswith("--model own.py:Net with Dropout: its random state")
+
+
 def test_warnings_name_their_options(folder):
     said = "\n".join(
         rules.warnings(

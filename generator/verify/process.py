@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from generator.verify.case import Case
-from generator.verify.result import NotJudged
+from generator.verify.records import Recorded
 
 LOG = "driver.log"
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Recorded):
     """What one run of a script left behind.
 
     Attributes:
@@ -38,32 +38,6 @@ class Run:
     output: Path
     log: str = ""
     case: Case = field(default_factory=Case)
-
-    @cached_property
-    def records(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl.
-
-        Raises:
-            NotJudged: if they are not JSON.
-        """
-        path = self.output / "metrics.jsonl"
-        if not path.is_file():
-            return []
-        text = path.read_text(encoding="utf-8")
-        try:
-            return [json.loads(line) for line in text.splitlines()]
-        except ValueError as error:
-            raise NotJudged("a line of metrics.jsonl is not JSON") from error
-
-    @property
-    def windows(self) -> list[dict[str, Any]]:
-        """The lines that record a window."""
-        return [record for record in self.records if "window" in record]
-
-    @property
-    def evaluations(self) -> list[dict[str, Any]]:
-        """The lines that record an evaluation."""
-        return [record for record in self.records if "eval_loss" in record]
 
     @cached_property
     def arrays(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +28,11 @@ class Finding:
     instead: str = ""
 
     def __str__(self) -> str:
+        return self.at([self.line])
+
+    def at(self, lines: Sequence[int]) -> str:
+        """The finding as a line of text, for all the lines that it is about."""
+        word = "line" if len(lines) == 1 else "lines"
+        where = f"{self.file} {word} {', '.join(map(str, lines))}".strip()
         use = f"; {self.instead}" if self.instead else ""
-        where = f"{self.file} line {self.line}".strip()
         return f"{where}: {self.name}: {self.problem}{use}"

@@ -52,14 +52,11 @@ class Judgement:
 
     def _finding_lines(self) -> Iterator[str]:
         """One for all the lines of the script that the same is to be said of."""
-        lines: dict[Finding, list[str]] = {}
+        lines: dict[Finding, list[int]] = {}
         for finding in self.calls:
-            lines.setdefault(replace(finding, line=0), []).append(str(finding.line))
+            lines.setdefault(replace(finding, line=0), []).append(finding.line)
         for finding, numbers in lines.items():
-            use = f"; {finding.instead}" if finding.instead else ""
-            word = "line" if len(numbers) == 1 else "lines"
-            where = f"{finding.file} {word} {', '.join(numbers)}".strip()
-            yield f"  {finding.kind}: {where}: {finding.name}: {finding.problem}{use}"
+            yield f"  {finding.kind}: {finding.at(numbers)}"
 
     def data(self) -> dict[str, Any]:
         """For programs."""
