@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-matrix test-mutants test-versions accuracy quick lint golden clean
+.PHONY: demo test test-matrix test-versions accuracy quick lint golden clean
 
 demo: $(VENV)/ready
 	rm -rf demo && mkdir demo
@@ -21,10 +21,6 @@ lint: $(VENV)/ready
 	$(BIN)/black --check --quiet generator tests examples
 	$(BIN)/ruff check --quiet generator tests
 	$(BIN)/mypy
-
-# Every mutant in every style; the suite has each in one style. About 10 minutes.
-test-mutants: $(VENV)/ready
-	MSGEN_ALL_MUTANTS=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_mutants.py
 
 # Every combination of style, level, loss scale, accumulation, mode and optimizer:
 # executed on the CPU, and through the Ascend dry run; hours. Writes docs/matrix.md.

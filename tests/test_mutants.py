@@ -5,8 +5,6 @@ That these checks pass the right scripts that mutants are made of, test_contract
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from combinations import STYLES
 from mutants import MUTANTS, cases
@@ -23,22 +21,8 @@ def drivers(tmp_path_factory):
     found.stop()
 
 
-def chosen():
-    """Every mutant in one style, the styles in turn; in all with MSGEN_ALL_MUTANTS=1.
-
-    The styles of a mutant share the check that catches it; all of them take too long
-    for every run of the suite.
-    """
-    if os.environ.get("MSGEN_ALL_MUTANTS"):
-        return list(cases())
-    found = {}
-    for style, mutant in cases():
-        found.setdefault(mutant.name, []).append((style, mutant))
-    return [same[i % len(same)] for i, same in enumerate(found.values())]
-
-
 @pytest.mark.parametrize(
-    ("style", "mutant"), [pytest.param(*c, id=f"{c[1].name}-{c[0]}") for c in chosen()]
+    ("style", "mutant"), [pytest.param(*c, id=f"{c[1].name}-{c[0]}") for c in cases()]
 )
 def test_mutant_is_caught(tmp_path, drivers, style, mutant):
     script = tmp_path / "train.py"
