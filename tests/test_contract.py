@@ -48,23 +48,26 @@ def names_of(base: str, mode: str) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def drivers(tmp_path_factory):
-    """One process for all scripts: importing MindSpore takes seconds."""
-    found = Drivers(tmp_path_factory.mktemp("drivers"))
+    """One process per device for all scripts: importing MindSpore takes seconds."""
+    found = {
+        name: Drivers(tmp_path_factory.mktemp("drivers")) for name in ("CPU", "Ascend")
+    }
     yield found
-    found.stop()
+    for one in found.values():
+        one.stop()
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory, drivers):
     """Labs, one per script however often it is asked for."""
-    labs: dict[TrainingSpec, Lab] = {}
+    labs: dict[tuple[TrainingSpec, str], Lab] = {}
 
-    def lab_of(spec: TrainingSpec) -> Lab:
-        if spec not in labs:
+    def lab_of(spec: TrainingSpec, device: str = "CPU") -> Lab:
+        if (spec, device) not in labs:
             script = tmp_path_factory.mktemp("script") / "train.py"
             script.write_text(generate(spec), encoding="utf-8")
-            labs[spec] = Lab(script, drivers)
-        return labs[spec]
+            labs[spec, device] = Lab(script, drivers[device], device)
+        return labs[spec, device]
 
     return lab_of
 
@@ -83,12 +86,15 @@ def not_applicable(spec: TrainingSpec) -> set[str]:
 
 
 @pytest.mark.parametrize(
+    "device", ["CPU", pytest.param("Ascend", marks=pytest.mark.ascend)]
+)
+@pytest.mark.parametrize(
     ("base", "style", "mode"), list(itertools.product(BASES, STYLES, MODES))
 )
-def test_scripts_keep_the_contract(lab, base, style, mode):
+def test_scripts_keep_the_contract(lab, base, style, mode, device):
     spec = replace(base_spec(base, style), mode=mode)
     names = names_of(base, mode)
-    found = {name: check(name, lab(spec)) for name in names}
+    found = {name: check(name, lab(spec, device)) for name in names}
     wrong = {n: (r.verdict, r.reason) for n, r in found.items() if r.verdict != "pass"}
     expected = {n for n in names if n in not_applicable(spec)}
     assert {n for n, (verdict, _) in wrong.items()} == expected, wrong

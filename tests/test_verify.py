@@ -15,7 +15,7 @@ import pytest
 from test_cli import msgen
 
 from generator import TrainingSpec, generate
-from generator.verify import reference
+from generator.verify import command, reference, session
 from generator.verify.case import Case
 from generator.verify.checks import CHECKS, check
 from generator.verify.contract import BY_NAME, PROPERTIES
@@ -52,6 +52,32 @@ def test_a_script_is_verified_and_the_answer_is_data(tmp_path):
     ]
     # Nothing is left beside the script.
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+
+
+@pytest.mark.parametrize(("extra", "status"), [("", 0), ("\nms.no_such_name()\n", 1)])
+def test_on_an_npu_the_answer_is_of_calls_and_contract(
+    tmp_path, monkeypatch, capsys, extra, status
+):
+    """What is executed there is made up here; that both are asked and count is not."""
+    script = tmp_path / "train.py"
+    script.write_text(generate(SPEC) + extra, encoding="utf-8")
+    asked = []
+
+    def verified(path, names, device, say):
+        asked.append(device)
+        return {PROPERTIES[0]: Result("pass", "made up")}
+
+    monkeypatch.setattr(command, "has_npu", lambda: True)
+    monkeypatch.setattr(session, "verify", verified)
+    assert command.verify_script(str(script), (), "Ascend", as_json=True) == status
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["passed"] is (status == 0) and asked == ["Ascend"]
+    assert [entry["name"] for entry in answer["properties"]] == [PROPERTIES[0].name]
+    assert any(entry["kind"] == "fail" for entry in answer["calls"]) is (status == 1)
+    assert command.verify_script(str(script), (), "Ascend", as_json=False) == status
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("calls    PASS" if status == 0 else "calls    FAIL")
+    assert lines[-1] == "1 passed"
 
 
 def test_a_wrong_script_is_named_and_the_status_says_so(tmp_path):

@@ -15,7 +15,7 @@ from generator.errors import MsgenError
 from generator.spec import TrainingSpec
 from generator.verify import report
 from generator.verify.ascend.host import has_npu
-from generator.verify.ascend.judgement import judge
+from generator.verify.ascend.judgement import judge, judge_calls
 from generator.verify.contract import BY_NAME, PROPERTIES, Property
 from generator.verify.looking import look_at
 from generator.verify.result import Result
@@ -70,9 +70,9 @@ def verify_script(
     """Verify a script and print what was found.
 
     Returns:
-        the exit status: 0 if all properties hold that apply, 1 if not. For Ascend, on a
-        machine without an NPU, where nothing of the script is executed: 3 if its calls
-        and its dry run pass, else 1.
+        the exit status: 0 if all properties hold that apply, and for Ascend its calls
+        pass too; 1 if not. For Ascend, on a machine without an NPU, where nothing of
+        the script is executed: 3 if its calls and its dry run pass, else 1.
 
     Raises:
         MsgenError: if it cannot be run at all.
@@ -80,22 +80,41 @@ def verify_script(
     look_at(script)
     if device == "Ascend" and not has_npu():
         return _judge_without_npu(script, names, as_json)
+    calls = judge_calls(Path(script)) if device == "Ascend" and not names else None
+    results = _run_checks(script, names, device)
+    good = report.passed(results) and (calls is None or calls.passed)
+    if as_json:
+        properties = report.as_data(results)
+        answer: object = properties
+        if calls is not None:
+            answer = {
+                "executed_on_npu": True,
+                "passed": good,
+                "calls": calls.data(),
+                "properties": properties,
+            }
+        click.echo(json.dumps(answer, indent=2))
+    else:
+        if calls is not None:
+            click.echo(calls.text())
+        click.echo(report.table(results))
+        click.echo(report.summary(results))
+    return 0 if good else 1
+
+
+def _run_checks(
+    script: str, names: Sequence[str], device: str | None
+) -> dict[Property, Result]:
     # NumPy comes in here, which is there where MindSpore is.
     from generator.verify.session import verify
 
     progress = Progress(len(names) or len(PROPERTIES))
     try:
-        results = verify(script, names, device, progress.show)
+        return verify(script, names, device, progress.show)
     except KeyboardInterrupt:
         raise MsgenError("stopped before all was verified") from None
     finally:
         progress.end()
-    if as_json:
-        click.echo(json.dumps(report.as_data(results), indent=2))
-    else:
-        click.echo(report.table(results))
-        click.echo(report.summary(results))
-    return 0 if report.passed(results) else 1
 
 
 def _judge_without_npu(script: str, names: Sequence[str], as_json: bool) -> int:
