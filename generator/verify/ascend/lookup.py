@@ -2,7 +2,7 @@
 
     python lookup.py < targets.json > facts.json
 
-The targets are those of :mod:`generator.verify.ascend.uses`. This file runs in the
+The targets are those of :mod:`generator.verify.ascend.values`. This file runs in the
 interpreter whose MindSpore is asked, and imports nothing of ours.
 """
 

@@ -18,7 +18,8 @@ from generator.verify.ascend.findings import Finding
 from generator.verify.ascend.interpreter import located
 from generator.verify.ascend.reviewed import SUCCESSORS, runs_everywhere
 from generator.verify.ascend.traps import Facts, find_traps
-from generator.verify.ascend.uses import Target, Use, read
+from generator.verify.ascend.uses import Use, read
+from generator.verify.ascend.values import Target
 
 LOOKUP = Path(__file__).resolve().parent / "lookup.py"
 LOOKUP_TIMEOUT = 120.0  # seconds; it takes 2 to 4

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from generator.verify.ascend.findings import Finding
-from generator.verify.ascend.uses import Instance, Ms, Reading, Target, Use, Value
+from generator.verify.ascend.uses import Reading, Use
+from generator.verify.ascend.values import Instance, Ms, Target, Value
 
 TESTS = {"isfinite", "isinf", "isnan", "is_finite", "float_status"}
 STEP_METHODS = {

@@ -15,15 +15,31 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Union
 
 from generator import source
 from generator.spec import SourceRef
-
-# Where something of MindSpore comes from, in a form that JSON takes:
-# ("name", "mindspore.nn.Adam"), ("result", target) of a call, ("attr", target, name).
-Target = tuple[Union[str, "Target"], ...]
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+from generator.verify.ascend.values import (
+    CARRIER,
+    CONTAINER,
+    OTHER,
+    UNKNOWN,
+    Atom,
+    Container,
+    Function,
+    Instance,
+    Module,
+    Ms,
+    Other,
+    Own,
+    Taking,
+    Target,
+    Unknown,
+    Value,
+    bounded,
+    container,
+    plain,
+    yields,
+)
 
 TENSOR: Target = ("guess", "mindspore.Tensor")
 # What MindSpore hands to methods that it calls itself.
@@ -73,74 +89,7 @@ SCALARS = {
     int,
     len,
 } | {*(isinstance, issubclass, open, ord, print, range, repr, round, str, type)}
-MAX_DEPTH, MAX_ALTERNATIVES, ROUNDS = 8, 8, 4
-
-
-@dataclass(frozen=True)
-class Ms:
-    """Something of MindSpore."""
-
-    target: Target
-
-
-@dataclass(frozen=True)
-class Own:
-    """A function or class that the script defines; a method has its class too."""
-
-    node: Function | ast.ClassDef
-    cls: ast.ClassDef | None = None
-
-
-@dataclass(frozen=True)
-class Instance:
-    """An object of a class that the script defines."""
-
-    node: ast.ClassDef
-
-
-@dataclass(frozen=True)
-class Other:
-    """Nothing of MindSpore; what a call of it returns is in ``gives``.
-
-    Either nothing of MindSpore too, or perhaps what it was given, or anything.
-    """
-
-    gives: str = "nothing"
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """It may be anything."""
-
-
-@dataclass(frozen=True)
-class Container:
-    """A list, tuple, set or dict of what is not only Other."""
-
-    items: Value
-
-
-@dataclass(frozen=True)
-class Taking:
-    """A method of a container."""
-
-    items: Value
-    name: str
-
-
-@dataclass(frozen=True)
-class Module:
-    """A file beside the script, that it imports."""
-
-    path: Path
-
-
-Atom = Ms | Own | Instance | Other | Unknown | Container | Taking | Module
-Value = frozenset["Atom"]
-OTHER: Value = frozenset([Other()])
-CARRIER: Value = frozenset([Other("arguments")])
-UNKNOWN: Value = frozenset([Unknown()])
-CONTAINER: Value = frozenset([Container(UNKNOWN)])
+ROUNDS = 4
 
 
 @dataclass(frozen=True)
@@ -420,7 +369,7 @@ class _Reader:
             self.result(self.function, value)
 
     def result(self, node: Function, value: Value) -> None:
-        self.results[node] = _bounded(self.results.get(node, frozenset()) | value)
+        self.results[node] = bounded(self.results.get(node, frozenset()) | value)
 
     def on_Assign(self, statement: ast.Assign, scope: _Scope) -> None:
         value = self.value(statement.value, scope)
@@ -472,11 +421,11 @@ class _Reader:
             return
         if self.branches and name in scope.names:
             value = value | scope.names[name]
-        scope.names[name] = _bounded(value)
+        scope.names[name] = bounded(value)
 
     def keep(self, cls: ast.ClassDef, name: str, value: Value) -> None:
         key = (cls, name)
-        self.attributes[key] = _bounded(self.attributes.get(key, frozenset()) | value)
+        self.attributes[key] = bounded(self.attributes.get(key, frozenset()) | value)
 
     def assign(self, target: ast.expr, value: Value, scope: _Scope) -> None:
         if isinstance(target, ast.Name):
@@ -531,11 +480,11 @@ class _Reader:
                 found.add(Other())
             elif isinstance(atom, Container):
                 found |= atom.items
-            elif isinstance(atom, Ms) and _yields(
+            elif isinstance(atom, Ms) and yields(
                 atom.target, {"create_tuple_iterator"}
             ):
                 found.add(Ms(TENSOR))
-            elif isinstance(atom, Ms) and _yields(atom.target, LISTS_PARAMETERS):
+            elif isinstance(atom, Ms) and yields(atom.target, LISTS_PARAMETERS):
                 found.add(Ms(PARAMETER))
             else:
                 found.add(Unknown())
@@ -545,7 +494,7 @@ class _Reader:
 
     def value(self, node: ast.expr, scope: _Scope) -> Value:
         method = getattr(self, f"of_{type(node).__name__}", self.of_any)
-        value = self.reading.values[node] = _bounded(method(node, scope))
+        value = self.reading.values[node] = bounded(method(node, scope))
         return value
 
     def of_any(self, node: ast.AST, scope: _Scope) -> Value:
@@ -554,7 +503,7 @@ class _Reader:
             self.value(child, scope) if isinstance(child, ast.expr) else OTHER
             for child in ast.iter_child_nodes(node)
         ]
-        return OTHER if all(_plain(part) for part in parts) else UNKNOWN
+        return OTHER if all(plain(part) for part in parts) else UNKNOWN
 
     def of_BinOp(self, node: ast.BinOp, scope: _Scope) -> Value:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
@@ -597,14 +546,14 @@ class _Reader:
         return frozenset([Own(node)])
 
     def of_Tuple(self, node: ast.Tuple | ast.List | ast.Set, scope: _Scope) -> Value:
-        return _container([self.value(item, scope) for item in node.elts])
+        return container([self.value(item, scope) for item in node.elts])
 
     of_List = of_Set = of_Tuple
 
     def of_Dict(self, node: ast.Dict, scope: _Scope) -> Value:
         keys = [self.value(key, scope) for key in node.keys if key is not None]
         parts = [self.value(item, scope) for item in node.values]
-        return _container(parts) if all(map(_plain, keys)) else CONTAINER
+        return container(parts) if all(map(plain, keys)) else CONTAINER
 
     def of_ListComp(
         self,
@@ -620,7 +569,7 @@ class _Reader:
         if isinstance(node, ast.DictComp):
             self.value(node.key, inside)
         item = node.value if isinstance(node, ast.DictComp) else node.elt
-        return _container([self.value(item, inside)])
+        return container([self.value(item, inside)])
 
     of_SetComp = of_GeneratorExp = of_DictComp = of_ListComp
 
@@ -647,7 +596,7 @@ class _Reader:
         found: set[Atom] = set()
         for atom in self.of_owner(node.value, scope):
             found |= self.member(atom, node.attr)
-        return _bounded(frozenset(found))
+        return bounded(frozenset(found))
 
     def of_owner(self, node: ast.expr, scope: _Scope) -> Value:
         """The value before a dot; a chain of names is mentioned once, in full."""
@@ -723,9 +672,9 @@ class _Reader:
     def fill(self, holder: ast.expr, given: list[Value], scope: _Scope) -> None:
         """Something is put into what may be a container."""
         before = self.reading.values.get(holder, OTHER)
-        plain = all(_plain(value) for value in given)
+        harmless = all(plain(value) for value in given)
         if any(isinstance(atom, Container) for atom in before) or (
-            before == OTHER and not plain
+            before == OTHER and not harmless
         ):
             items = {
                 atom
@@ -784,12 +733,12 @@ class _Reader:
         if isinstance(atom, Instance):
             return self.call_instance(atom.node, node, given, named)
         if isinstance(atom, Other):
-            plain = all(_plain(value) for value in [*given, *named.values()])
+            harmless = all(plain(value) for value in [*given, *named.values()])
             if isinstance(node.func, ast.Name) and node.func.id in COLLECTS:
-                if given and not plain:
+                if given and not harmless:
                     return frozenset([Container(self.element(given[0]))])
-                return OTHER if plain and given else frozenset([Container(OTHER)])
-            if atom.gives == "anything" or (atom.gives == "arguments" and not plain):
+                return OTHER if harmless and given else frozenset([Container(OTHER)])
+            if atom.gives == "anything" or (atom.gives == "arguments" and not harmless):
                 return UNKNOWN
             return OTHER
         return UNKNOWN
@@ -837,40 +786,7 @@ class _Reader:
         pairs += [(str(name), v) for name, v in named.items() if name in words]
         for name, value in pairs:
             key = (function, name)
-            self.arguments[key] = _bounded(self.arguments.get(key, frozenset()) | value)
+            self.arguments[key] = bounded(self.arguments.get(key, frozenset()) | value)
 
     def mention(self, line: int, text: str, target: Target) -> None:
         self.reading.uses.append(Use(line, text, (target,), None, self.file))
-
-
-def _bounded(value: Value) -> Value:
-    """A value that stays small: loops would let it grow without end."""
-    kept = {Unknown() if _depth(atom) > MAX_DEPTH else atom for atom in value}
-    return UNKNOWN if len(kept) > MAX_ALTERNATIVES else frozenset(kept)
-
-
-def _depth(atom: Atom) -> int:
-    if isinstance(atom, Container):
-        return 2 + max(map(_depth, atom.items), default=0)
-    if not isinstance(atom, Ms):
-        return 1
-    depth, target = 1, atom.target
-    while isinstance(target[1], tuple):
-        depth, target = depth + 1, target[1]
-    return depth
-
-
-def _plain(value: Value) -> bool:
-    return all(isinstance(atom, Other) for atom in value)
-
-
-def _container(parts: list[Value]) -> Value:
-    """A list or the like of these; one that is empty may be filled later."""
-    items = frozenset().union(*parts)
-    return OTHER if parts and _plain(items) else frozenset([Container(items)])
-
-
-def _yields(target: Target, methods: set[str]) -> bool:
-    """Whether it is one of these attributes, or what one of these methods returned."""
-    inner = target[1] if target[0] == "result" else target
-    return isinstance(inner, tuple) and inner[0] == "attr" and inner[2] in methods
