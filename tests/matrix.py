@@ -22,6 +22,7 @@ from harness import FOUR_UPDATES, TESTS, Run, check_training, environment
 
 from generator import TrainingSpec, generate
 from generator.verify.ascend import Outcome, Verdict, dry_run
+from generator.verify.ascend.judgement import SHORT
 
 TABLE = TESTS.parent / "docs" / "matrix.md"
 HEAD = """# The execution matrix
@@ -98,7 +99,7 @@ def dry_run_all(scripts: list[Path]) -> Iterator[Outcome]:
     """The Ascend dry run of every script, two at once."""
 
     def judge(script: Path) -> Outcome:
-        return dry_run(script, ["--device", "Ascend", "--max-updates", "2"])
+        return dry_run(script, SHORT)
 
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(judge, scripts)

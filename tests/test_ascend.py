@@ -29,6 +29,7 @@ from generator.verify.ascend import (
     dryrun,
     stubs,
 )
+from generator.verify.ascend.judgement import SHORT
 from generator.verify.ascend.judgement import judge as judge_script
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
@@ -97,7 +98,7 @@ def test_nothing_is_trusted_when_a_control_is_wrong(tmp_path, monkeypatch, name)
 )
 def test_every_two_choices_meet_in_scripts_that_pass(tmp_path, spec):
     script = write_script(spec, tmp_path)
-    outcome = dry_run(script, ["--device", "Ascend", "--max-updates", "2"])
+    outcome = dry_run(script, SHORT)
     assert outcome.verdict is Verdict.PASS, f"{outcome}\n{outcome.log[-3000:]}"
     assert outcome.reason.startswith(WORDS) and outcome.kernels > 20
     # Made-up values count as finite: the run ended by its own limit of updates.
