@@ -333,6 +333,9 @@ def test_a_bad_call_is_found(judged_calls, call):
     line = 5 + list(BAD_CALLS).index(call)
     found = [item for item in judged_calls if item.line == line]
     version = stubs.find_mindspore(sys.executable).version
+    if "c_transforms" in call and version.startswith("2.7."):
+        assert found == []  # the last one that still has it
+        return
     said = f"line {line}: " + BAD_CALLS[call].format(version=version)
     assert any(str(item).startswith(said) for item in found), list(map(str, found))
     assert all(item.kind == "fail" for item in found)

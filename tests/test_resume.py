@@ -19,6 +19,7 @@ from harness import environment, python, read_checkpoint, write_script
 
 from generator import TrainingSpec
 from generator.spec import SourceRef
+from generator.verify.checks.common import SAME_LOSS
 
 # Augmented at random in one worker each, in C++ and in Python, so that the place in the
 # random numbers matters; BatchNorm, so that running statistics do.
@@ -128,12 +129,12 @@ def assert_same_end(one: Path, other: Path) -> None:
         assert first[name].tobytes() == second[name].tobytes(), name
     for mine, its in zip(records(one), records(other), strict=True):
         # MindSpore's kernel for the loss tries several ways to share its sum among
-        # threads at its first launches: the last bit of a loss that is shown differs.
+        # threads at its first launches: the last bits of a loss that is shown differ.
         shown = [
             record.pop("loss", record.pop("eval_loss", 0)) for record in (mine, its)
         ]
         assert mine == its
-        assert shown[0] == pytest.approx(shown[1], rel=2**-22)
+        assert shown[0] == pytest.approx(shown[1], rel=SAME_LOSS)
 
 
 @pytest.fixture(scope="session")
