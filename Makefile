@@ -23,7 +23,7 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 
 # Every combination of style, level, loss scale, accumulation, mode and optimizer:
-# executed on the CPU, and through the Ascend dry run; hours. Writes docs/matrix.md.
+# executed on the CPU, and through the Ascend dry run; hours. Writes docs/matrix/.
 test-matrix: $(VENV)/ready
 	$(BIN)/python tests/matrix.py
 

@@ -1,12 +1,16 @@
-"""Runs the whole execution matrix and writes the table of it; `make test-matrix`.
+"""Runs the whole execution matrix and writes its tables; `make test-matrix`.
+
+    python tests/matrix.py [cpu] [ascend-float16] [ascend-bfloat16]
 
 Every valid style × level × type × loss scale × accum × mode × optimizer is written as a
 script. Those in float16 are executed on this machine's CPU and checked as the tests
-check theirs; all of them, and the examples, go through the Ascend dry run.
+check theirs; all of them go through the Ascend dry run. Each of the three parts, all of
+which are run if none is named, writes a table of its own into docs/matrix/.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -24,14 +28,19 @@ from generator import TrainingSpec, generate
 from generator.verify.ascend import Outcome, Verdict, dry_run
 from generator.verify.ascend.judgement import SHORT
 
-TABLE = TESTS.parent / "docs" / "matrix.md"
-HEAD = """# The execution matrix
+TABLES = TESTS.parent / "docs" / "matrix"
+CPU = """# Executed on the CPU, float16
 
-Written by `make test-matrix`, MindSpore {version}. Each script trains the MLP, and a
-cell counts the scripts that are good, with `--accum 1` and `--accum 4`. Executed means:
-four updates on the CPU, all losses and all saved values finite, every weight moved. The
-Ascend dry run compiles a script with MindSpore's own Ascend plugin, whose hardware
-libraries (CANN) are replaced by stubs: **nothing in it was executed on an NPU**.
+Written by `make test-matrix`, with MindSpore {version}. Each script trains the MLP, and
+a cell counts the scripts that are good, with `--accum 1` and `--accum 4`: four updates
+on the CPU, all losses and all saved values finite, every weight moved.
+"""
+ASCEND = """# Ascend dry run, {dtype}
+
+Written by `make test-matrix`, with MindSpore {version}. Each script trains the MLP, and
+a cell counts the scripts that pass, with `--accum 1` and `--accum 4`. The dry run
+compiles a script with MindSpore's own Ascend plugin, whose hardware libraries (CANN)
+are replaced by stubs: **nothing in it was executed on an NPU**.
 """
 CHUNK = 24  # scripts a process, which imports MindSpore once
 
@@ -120,7 +129,8 @@ def table(specs: list[TrainingSpec], good: list[bool]) -> str:
     ]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for names, cells in rows.items():
-        shown = [f"{sum(cells[column])}/{len(cells[column])}" for column in columns]
+        counted = [cells.get(column, []) for column in columns]
+        shown = [f"{sum(cell)}/{len(cell)}" for cell in counted]
         lines.append(f"| {' | '.join([*names, *shown])} |")
     return "\n".join(lines)
 
@@ -129,47 +139,63 @@ def show(name: str, count: int, done: int) -> None:
     print(f"\r{name} {done}/{count}", end="", file=sys.stderr, flush=True)
 
 
-def section(title: str, specs: list[TrainingSpec], said: list[str]) -> str:
-    """A table under its title, and below it every script that is not good."""
+def write(part: str, head: str, specs: list[TrainingSpec], said: list[str]) -> int:
+    """Write a part's table, and below it every script that is not good.
+
+    ``said`` is what is wrong with each, or empty. Returns how many are not good.
+    """
     good = [not text for text in said]
-    lines = [f"## {title}", "", f"{sum(good)} of {len(specs)} scripts.", ""]
-    lines += [table(specs, good), ""]
+    lines = [head, f"{sum(good)} of {len(specs)} scripts.", "", table(specs, good), ""]
     for spec, text in zip(specs, said, strict=True):
         if text:
             lines.append(f"- `{name_of(spec)}`: {text.strip().splitlines()[-1]}")
-    return "\n".join(lines).rstrip() + "\n"
+    TABLES.mkdir(parents=True, exist_ok=True)
+    path = TABLES / f"{part}.md"
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    print(f"\n{path.name}: {good.count(False)} scripts are not good", file=sys.stderr)
+    return good.count(False)
+
+
+def on_cpu(part: str, folder: Path, version: str) -> int:
+    """The part that is executed."""
+    specs = matrix_specs("float16")
+    said = [""] * len(specs)
+    for done, (index, wrong) in enumerate(execute(specs, folder), start=1):
+        said[index] = wrong
+        show(part, len(specs), done)
+    return write(part, CPU.format(version=version), specs, said)
+
+
+def dry(part: str, folder: Path, version: str) -> int:
+    """A part that is dry-run."""
+    dtype = part.removeprefix("ascend-")
+    specs = matrix_specs(dtype)
+    scripts = [folder / f"script{index}.py" for index in range(len(specs))]
+    for spec, script in zip(specs, scripts, strict=True):
+        script.write_text(generate(spec), encoding="utf-8")
+    said = []
+    for outcome in dry_run_all(scripts):
+        passed = outcome.verdict is Verdict.PASS
+        said.append("" if passed else f"{outcome.verdict.name} {outcome.reason}")
+        show(part, len(specs), len(said))
+    head = ASCEND.format(dtype=dtype, version=version)
+    return write(part, head, specs, said)
+
+
+PARTS = {"cpu": on_cpu, "ascend-float16": dry, "ascend-bfloat16": dry}
 
 
 def main() -> int:
-    """Run all, write the table; the exit status is 1 if any script is not good."""
-    half, bfloat = matrix_specs("float16"), matrix_specs("bfloat16")
-    version = metadata.version("mindspore")
-    parts = [HEAD.format(version=version)]
-    bad = 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        said = [""] * len(half)
-        for done, (index, wrong) in enumerate(execute(half, folder), start=1):
-            said[index] = wrong
-            show("executed", len(half), done)
-        parts.append(section("Executed on the CPU, float16", half, said))
-        bad += sum(map(bool, said))
-        for dtype, specs in (("float16", half), ("bfloat16", bfloat)):
-            scripts = [folder / f"{dtype}{index}.py" for index in range(len(specs))]
-            for spec, script in zip(specs, scripts, strict=True):
-                script.write_text(generate(spec), encoding="utf-8")
-            said = []
-            for outcome in dry_run_all(scripts):
-                passed = outcome.verdict is Verdict.PASS
-                said.append(
-                    "" if passed else f"{outcome.verdict.name} {outcome.reason}"
-                )
-                show(f"dry run {dtype}", len(specs), len(said))
-            parts.append(section(f"Ascend dry run, {dtype}", specs, said))
-            bad += sum(map(bool, said))
-    TABLE.parent.mkdir(exist_ok=True)
-    TABLE.write_text("\n".join(parts), encoding="utf-8")
-    print(f"\n{TABLE.name}: {bad} scripts are not good", file=sys.stderr)
+    """Run the parts that are named; the status is 1 if any script is not good."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
+    parts = parser.parse_args().parts
+    for part in set(parts) - set(PARTS):
+        parser.error(f"there is no part {part}; there are {', '.join(PARTS)}")
+    version, bad = metadata.version("mindspore"), 0
+    for part in parts or PARTS:
+        with tempfile.TemporaryDirectory() as folder:
+            bad += PARTS[part](part, Path(folder), version)
     return int(bad > 0)
 
 
