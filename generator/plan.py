@@ -57,6 +57,7 @@ class ScriptPlan:
     clips: bool
     schedules: bool
     warms_up: bool
+    recycles: bool
     keeps_statistics: bool
     batch_norm: bool
     jit: bool
@@ -161,6 +162,9 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         clips=clips,
         schedules=schedules,
         warms_up=spec.warmup > 0,
+        # Outside a graph, unscale() is compiled once for every loss scale, and knows it
+        # by its address in memory, where that of a later run can lie.
+        recycles=scales and spec.mode == "pynative",
         keeps_statistics=keeps_statistics,
         batch_norm=batch_norm,
         jit=spec.mode == "graph",

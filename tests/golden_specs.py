@@ -51,7 +51,7 @@ GOLDENS = {
         warmup=20,
     ),
     "cell_mnist_pynative.py": TrainingSpec(
-        style="cell", dataset="mnist", mode="pynative", accum=2
+        style="cell", amp="O2", dataset="mnist", mode="pynative", accum=2
     ),
     "model_plain_mnist.py": TrainingSpec(
         style="model", dataset="mnist", amp="O2", loss_scale="none"

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from combinations import STYLES, matrix_specs, name_of, pairwise_specs
-from harness import FOUR_UPDATES, check_training, python, run_script, write_script
+from harness import (
+    FOUR_UPDATES,
+    Run,
+    check_training,
+    python,
+    run_script,
+    write_script,
+)
 
 from generator import TrainingSpec
 from generator.verify.ascend.host import has_npu
@@ -45,6 +54,67 @@ def test_every_optimizer_lowers_the_loss(tmp_path, style, optimizer):
     assert run.evaluations[-1]["eval_loss"] < run.windows[0]["loss"]
     rates = [window["lr"] for window in run.windows]
     assert len(rates) == 40 and rates[0] < rates[1] < rates[2] and rates[-1] < rates[3]
+
+
+SEVERAL_RUNS = """
+import gc
+import importlib.util
+import sys
+
+from mindspore import amp
+
+addresses, reused = set(), 0
+
+
+def at_used_address(scaler):
+    init = scaler.__init__
+
+    def seen_init(self, *args, **keywords):
+        global reused
+        elsewhere = []  # kept, so that the next try is at another address
+        for _ in range(1000):
+            init(self, *args, **keywords)
+            if id(self.scale_value) in addresses:
+                reused += 1
+                break
+            elsewhere.append(self.scale_value)
+        addresses.add(id(self.scale_value))
+
+    scaler.__init__ = seen_init
+
+
+at_used_address(amp.StaticLossScaler)
+at_used_address(amp.DynamicLossScaler)
+modules = []
+for path in sys.argv[1:]:
+    spec = importlib.util.spec_from_file_location(f"train{len(modules)}", path)
+    modules.append(importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(modules[-1])
+for number in range(8):
+    modules[number % 2].main(["--max-updates", "3", "--output-dir", str(number)])
+    gc.collect()
+print("reused", reused)
+"""
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_run_of_a_process_has_its_own_loss_scale(tmp_path, style):
+    """As in a notebook, where a scale can come to lie where an earlier run's lay."""
+    spec = TrainingSpec(
+        style=style, mode="pynative", model="mlp", optimizer="sgd", accum=2
+    )
+    scripts = [
+        write_script(replace(spec, loss_scale=kind), tmp_path / kind)
+        for kind in ("fixed", "dynamic")
+    ]
+    done = python(["-c", SEVERAL_RUNS, *scripts], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1]) > 3
+    runs = [Run(0, "", "", tmp_path / str(number)) for number in range(8)]
+    losses = [[window["loss"] for window in run.windows] for run in runs]
+    assert len(set(losses[0])) == 3
+    for found in losses[1:]:
+        assert found == pytest.approx(losses[0], rel=1e-5)
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -276,11 +276,16 @@ class Driver:
 
     def run(self, path: str, case: Case, output: Path, here: str) -> dict[str, Any]:
         """Call the script's main as the case says; what it left is in ``output``."""
+        import mindspore as ms
+
         module, (network, create_dataset), numbers = self.load(path)
         for name, value in {**numbers, **dict(case.constants)}.items():
             setattr(module, name, value)
         spy = self.spy
         spy.reset(case)
+        # What PyNative mode compiles of a Parameter, as loss_scaler.unscale(), is kept
+        # by its address: without this, a later run may get an earlier run's scale.
+        ms.ms_memory_recycle()
         restore = self.put_probes(module, case, network, create_dataset)
         if case.census:
             spy.known = {id(p) for p in spy.parameters_alive()}

@@ -1,13 +1,13 @@
 r"""Train LeNet-5 on MNIST.
 
-Cell style, pynative mode. Everything is computed in float32. An update for every window
-of 2 micro-batches, as if they were one batch.
+Cell style, pynative mode. Mixed precision O2 in float16, dynamic loss scaling. An
+update for every window of 2 micro-batches, as if they were one batch.
 
     python cell_mnist_pynative.py
 
 Written by msgen 0.1.0, tested with MindSpore 2.10.0:
 
-    msgen --style cell --mode pynative --accum 2 --dataset mnist \
+    msgen --style cell --mode pynative --amp O2 --accum 2 --dataset mnist \
         -o cell_mnist_pynative.py
 """
 
@@ -31,7 +31,7 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 import mindspore as ms
 import mindspore.dataset as ds
 import numpy as np
-from mindspore import nn, ops
+from mindspore import amp, nn, ops
 
 try:
     from tqdm import tqdm
@@ -39,6 +39,7 @@ except ImportError:  # progress is shown in plain lines then
     tqdm = None
 
 CHECKPOINT_FORMAT = 1
+MAX_SKIPPED = 50  # windows in a row that may overflow before the run is given up
 REMEDY = "Try a smaller --lr, and look for NaN in the data."
 ACCUM = 2  # micro-batches per update: one window
 
@@ -157,28 +158,34 @@ class Network(nn.Cell):
 class TrainStep(nn.Cell):
     """One micro-batch of a window, from (data, label, window_end).
 
-    Returns loss. The micro-batch that ends the window makes
+    Returns loss, finite, scale. The micro-batch that ends the window makes
     the update and returns the mean loss of the window.
     """
 
-    def __init__(self, network, loss_fn, optimizer):
+    def __init__(self, network, loss_fn, optimizer, loss_scaler):
         super().__init__(auto_prefix=False)  # the parameters keep their names
         self.network = network
         self.loss_fn = loss_fn
         self.optimizer = optimizer
+        self.loss_scaler = loss_scaler
+        self.true = ms.Tensor(True)
         self.one = ms.Tensor(1.0, ms.float32)
         # Sums over the window, in float32 and in the optimizer's order.
         self.grad_sum = optimizer.parameters.clone(prefix="grad_sum", init="zeros")
         self.loss_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="loss_sum")
         self.item_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="item_sum")
         # The order of optimizer.parameters is that in which it takes the gradients.
-        self.grad_fn = ms.value_and_grad(self.forward, None, optimizer.parameters)
+        self.grad_fn = ms.value_and_grad(
+            self.forward, None, optimizer.parameters, has_aux=True
+        )
 
     def forward(self, data, label):
-        return self.loss_fn(self.network(data), label)
+        loss = self.loss_fn(self.network(data), label)
+        # The scaled loss is differentiated; the real one comes along to be shown.
+        return self.loss_scaler.scale(loss), loss
 
     def construct(self, data, label, window_end):
-        loss, grads = self.grad_fn(data, label)
+        (_, loss), grads = self.grad_fn(data, label)
         # Both are means over the micro-batch. Weighted by its items, a short one counts
         # for what it holds, and the window for exactly one large batch.
         items = data.shape[0]
@@ -186,17 +193,25 @@ class TrainStep(nn.Cell):
             ops.assign_add(self.grad_sum[i], grad * items)
         ops.assign_add(self.loss_sum, loss * items)
         ops.assign_add(self.item_sum, self.one * items)
+        finite = self.true
+        scale = self.loss_scaler.scale(self.one)
 
         if window_end:
             # Set in here, or MindSpore may drop an `if` whose work nobody reads later.
             loss = self.loss_sum / self.item_sum
+            # Once a window, in this order: unscale, test, clip, update. An inf or NaN
+            # of any micro-batch is still there in the sum.
             grads = tuple([total / self.item_sum for total in self.grad_sum])
-            self.optimizer(grads)
+            grads = self.loss_scaler.unscale(grads)
+            finite = amp.all_finite(grads)
+            if finite:
+                self.optimizer(grads)
+            self.loss_scaler.adjust(finite)
             for total in self.grad_sum:
                 ops.assign(total, ops.zeros_like(total))
             ops.assign(self.loss_sum, ops.zeros_like(self.loss_sum))
             ops.assign(self.item_sum, ops.zeros_like(self.item_sum))
-        return loss
+        return loss, finite, scale
 
 
 def evaluate(network, loss_fn, dataset):
@@ -219,6 +234,7 @@ class Recorder:
     def __init__(self, args, micro_batches, total_updates, place):
         self.args, self.micro_batches = args, micro_batches
         self.epoch, self.micro_batch, self.windows, self.updates = 1, 0, 0, 0
+        self.skipped_in_row = 0
         self.metrics_size = 0  # bytes
         vars(self).update(place)  # a resumed run goes on from there
         path = args.output_dir / "metrics.jsonl"
@@ -234,7 +250,7 @@ class Recorder:
 
     def place(self):
         """Where the run stands: what a checkpoint keeps of it."""
-        names = "epoch micro_batch windows updates metrics_size"
+        names = "epoch micro_batch windows updates skipped_in_row metrics_size"
         return {name: getattr(self, name) for name in names.split()}
 
     def unfinished(self):
@@ -242,24 +258,32 @@ class Recorder:
         enough = self.updates >= (self.args.max_updates or math.inf)
         return self.epoch <= self.args.epochs and not enough
 
-    def window(self, index, loss, lr, **counts):
+    def window(self, index, loss, lr, loss_scale, skipped, **counts):
         """Record a window, whose last micro-batch is the epoch's of that index."""
         self.micro_batch = index
         self.windows += 1
-        self.updates += 1
+        self.updates += not skipped
+        self.skipped_in_row = self.skipped_in_row + 1 if skipped else 0
         self.write(
             {"epoch": self.epoch, "window": self.windows, "updates": self.updates}
             | counts
-            | {"loss": loss, "lr": lr, "loss_scale": 1.0, "skipped": False}
+            | {"loss": loss, "lr": lr, "loss_scale": loss_scale, "skipped": skipped}
             | {"seconds": time.perf_counter() - self.started}
         )
         if self.bar:
-            self.bar.update(1)
+            self.bar.update(not skipped)
         where = f"epoch {self.epoch} window {self.windows}"
-        if self.windows % self.args.log_every == 0:
+        if skipped:
+            self.say(f"{where} skipped: overflow at scale {loss_scale:g}")
+        elif self.windows % self.args.log_every == 0:
             self.say(f"{where} loss {loss:.4f} lr {lr:.4g}")
         # Training never goes on blind; what was saved is from before this window.
-        if not math.isfinite(loss):
+        where += f", loss scale {loss_scale:g}"
+        if self.skipped_in_row > MAX_SKIPPED:
+            sys.exit(
+                f"error: {where}: {self.skipped_in_row} overflows in a row. {REMEDY}"
+            )
+        if not skipped and not math.isfinite(loss):
             sys.exit(f"error: {where}: the loss is {loss}. {REMEDY}")
 
     def evaluation(self, loss, accuracy):
@@ -286,7 +310,7 @@ class Recorder:
 class Checkpoints:
     """Saves all that a run needs to go on to the same bits, and takes it up again."""
 
-    def __init__(self, args, settings, network, optimizer):
+    def __init__(self, args, settings, network, optimizer, loss_scaler):
         self.args, self.settings = args, settings
         self.last = args.output_dir / "last.ckpt"
         self.saved = self.signal = None  # saved: the update that last.ckpt is of
@@ -295,6 +319,8 @@ class Checkpoints:
         for p in optimizer.get_parameters():
             if p.name not in self.state:  # else it is one of the weights
                 self.state[f"optimizer.{p.name}"] = p
+        self.state["loss_scaler.scale_value"] = loss_scaler.scale_value
+        self.state["loss_scaler.counter"] = loss_scaler.counter
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.interrupt)
 
@@ -423,14 +449,19 @@ def main(argv=None):
     network = Network()
     loss_fn = nn.CrossEntropyLoss()
     optimizer = nn.Adam(network.trainable_params(), args.lr)
+    # All but normalization runs in float16. Weights, logits and loss stay in float32.
+    network = amp.auto_mixed_precision(network, "O2", ms.float16)
+    # In a process of several runs, MindSpore could unscale by an earlier one's scale.
+    ms.ms_memory_recycle()
+    loss_scaler = amp.DynamicLossScaler(16384, scale_factor=2, scale_window=1000)
 
     # What a run must share with the one that it goes on with.
     settings = {"micro_batches": micro_batches, "accum": ACCUM}
     settings |= {name: getattr(args, name) for name in ("seed", "batch_size", "lr")}
-    checkpoints = Checkpoints(args, settings, network, optimizer)
+    checkpoints = Checkpoints(args, settings, network, optimizer, loss_scaler)
     place = checkpoints.start()
 
-    train_step = TrainStep(network, loss_fn, optimizer)
+    train_step = TrainStep(network, loss_fn, optimizer, loss_scaler)
     recorder = Recorder(args, micro_batches, total_updates, place)
 
     flags = {False: ms.Tensor(False), True: ms.Tensor(True)}
@@ -444,7 +475,7 @@ def main(argv=None):
             if index <= recorder.micro_batch:
                 continue  # the run was resumed within this epoch
             window_end = index % ACCUM == 0 or index == micro_batches
-            loss = train_step(data, label, flags[window_end])
+            loss, finite, scale = train_step(data, label, flags[window_end])
             items += data.shape[0]
             if not window_end:
                 continue
@@ -454,6 +485,8 @@ def main(argv=None):
                 items=items,
                 loss=float(loss),
                 lr=args.lr,
+                loss_scale=float(scale),
+                skipped=not bool(finite),
             )
             checkpoints.window_done(recorder)
             items = 0
