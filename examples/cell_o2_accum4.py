@@ -5,7 +5,7 @@ update for every window of 4 micro-batches, as if they were one batch.
 
     python cell_o2_accum4.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style cell --amp O2 --accum 4 --dataset digits -o cell_o2_accum4.py
 """

@@ -4,7 +4,7 @@ Functional style, compiled step. Everything is computed in float32.
 
     python plain_o0.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style functional --dataset digits -o plain_o0.py
 """

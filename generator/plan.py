@@ -145,7 +145,7 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         value = DYNAMIC_SCALE_VALUE if scaling == "dynamic" else FIXED_SCALE_VALUE
     return ScriptPlan(
         version=__version__,
-        tested=MINDSPORE_VERSIONS[-1],
+        tested=f"{MINDSPORE_VERSIONS[0]} to {MINDSPORE_VERSIONS[-1]}",
         script_name=shlex.quote(PurePath(spec.script).name),
         model_title=_model_title(spec),
         dataset_title=_dataset_title(spec),

@@ -5,7 +5,7 @@ update for every window of 2 micro-batches, as if they were one batch.
 
     python cell_mnist_pynative.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style cell --mode pynative --amp O2 --accum 2 --dataset mnist \
         -o cell_mnist_pynative.py

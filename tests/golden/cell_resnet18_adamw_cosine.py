@@ -4,7 +4,7 @@ Cell style, compiled step. Mixed precision O2 in float16, dynamic loss scaling.
 
     python cell_resnet18_adamw_cosine.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style cell --amp O2 --optimizer adamw --lr-schedule cosine --warmup 20 \
         --model resnet18 -o cell_resnet18_adamw_cosine.py

@@ -4,7 +4,7 @@ Cell style, compiled step. Mixed precision O3 in float16, fixed loss scaling.
 
     python cell_single_fixed_clip.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style cell --amp O3 --loss-scale fixed --loss-scale-value 512 \
         --clip-norm 0.5 -o cell_single_fixed_clip.py

@@ -4,7 +4,7 @@ Functional style, compiled step. Mixed precision auto in bfloat16.
 
     python functional_bfloat16_warmup.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style functional --device Ascend --amp auto --amp-dtype bfloat16 \
         --optimizer momentum --weight-decay 0.0001 --warmup 100 \

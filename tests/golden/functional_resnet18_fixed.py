@@ -5,7 +5,7 @@ update for every window of 8 micro-batches, as if they were one batch.
 
     python functional_resnet18_fixed.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style functional --amp O2 --loss-scale fixed --accum 8 --model resnet18 \
         --batch-size 16 -o functional_resnet18_fixed.py

@@ -4,7 +4,7 @@ Functional style, compiled step. Mixed precision O1 in float16, dynamic loss sca
 
     python functional_single_dynamic.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style functional --amp O1 -o functional_single_dynamic.py
 """

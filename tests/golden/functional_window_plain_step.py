@@ -5,7 +5,7 @@ window of 2 micro-batches, as if they were one batch.
 
     python functional_window_plain_step.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style functional --mode pynative --accum 2 --optimizer sgd --clip-norm 1 \
         --lr-schedule step -o functional_window_plain_step.py

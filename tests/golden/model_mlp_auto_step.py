@@ -4,7 +4,7 @@ Model style, compiled step. Mixed precision auto in float16, dynamic loss scalin
 
     python model_mlp_auto_step.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style model --amp auto --lr-schedule step --warmup 5 --model mlp \
         -o model_mlp_auto_step.py

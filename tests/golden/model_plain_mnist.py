@@ -4,7 +4,7 @@ Model style, compiled step. Mixed precision O2 in float16.
 
     python model_plain_mnist.py
 
-Written by msgen 0.1.0, tested with MindSpore 2.10.0:
+Written by msgen 0.1.0, tested with MindSpore 2.7.2 to 2.10.0:
 
     msgen --style model --amp O2 --loss-scale none --dataset mnist \
         -o model_plain_mnist.py
