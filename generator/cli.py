@@ -1,25 +1,25 @@
-"""The command line: flags become a request, every error is shown in one place."""
+"""The command line: flags become a request, every error is shown in one place.
+
+What only some commands need is imported where they need it: the help comes at once.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import difflib
-import json
 import os
-import shlex
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from generator import __version__, rules
+from generator import __version__
 from generator.catalog.options import OPTIONS, Option
 from generator.errors import MsgenError, Problem, Refused
 from generator.listing import CATALOGUES, entries, table
 from generator.spec import SourceRef, TrainingSpec
-from generator.writing import check_target, write
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 CONTEXT = {
     "help_option_names": ["-h", "--help"],
@@ -50,6 +50,8 @@ class ChoiceType(click.ParamType):  # type: ignore[type-arg]
         path, colon, name = text.rpartition(":")
         if self.option.own and colon and path.endswith(".py"):
             return SourceRef(path, name)
+        from generator import rules
+
         near = rules.nearest(text, self.option)
         hint = f" Did you mean {near}?" if near else ""
         own = self.option.own and (":" in text or text.endswith(".py"))
@@ -64,6 +66,8 @@ class ChoiceType(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         found = [
             CompletionItem(key, help=entry.summary)
             for key, entry in self.choices.items()
@@ -91,6 +95,8 @@ class CollectedOption(click.Option):
 
     def near(self, value: Any) -> Any:
         """The value that was probably meant, else the default."""
+        from generator import rules
+
         option = next(option for option in OPTIONS if option.field == self.name)
         return rules.nearest(str(value), option) or option.default
 
@@ -163,6 +169,9 @@ def cli(
     if ctx.invoked_subcommand is not None:
         _no_options_before(ctx, ctx.invoked_subcommand)
         return
+    from generator import rules
+    from generator.writing import check_target, write
+
     values = {name: value for name, value in options.items() if value is not None}
     script = "train.py" if output == "-" else output
     spec = TrainingSpec(**values, script=script)
@@ -209,6 +218,8 @@ def _check(
     extra: list[str],
 ) -> None:
     """Refuse the request with all that is wrong with it, if anything is."""
+    from generator import rules
+
     wrong: dict[str, Problem] = ctx.meta.get("generator.wrong", {})
     # A value that was not understood is left out of the request, so what the rules say
     # of the option's default would only confuse.
@@ -235,6 +246,8 @@ def _show_difference(script: str, text: str) -> None:
             before = file.read()
     except OSError:
         before = ""
+    import difflib
+
     lines = list(
         difflib.unified_diff(
             before.splitlines(keepends=True),
@@ -252,6 +265,8 @@ def _show_difference(script: str, text: str) -> None:
 
 def _report(spec: TrainingSpec, text: str) -> None:
     """Say what was written, what was chosen and how it is run."""
+    import shlex
+
     from generator.plan import summary
 
     click.echo(f"wrote {spec.script} ({len(text.splitlines())} lines)")
@@ -269,6 +284,8 @@ def list_command(what: str | None, as_json: bool) -> None:
     """Show what there is to choose from."""
     chosen = [what] if what else list(CATALOGUES)
     if as_json:
+        import json
+
         found = {name: entries(name) for name in chosen}
         click.echo(json.dumps(found[what] if what else found, indent=2))
         return
@@ -330,6 +347,13 @@ def _device(values: dict[str, Any]) -> str | None:
     return None if device == "auto" else device
 
 
+def _close_stdout() -> None:
+    try:
+        sys.stdout.close()
+    except OSError:
+        return
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exit status 0, 1 (refused or failed) or 2 (wrong usage).
 
@@ -351,7 +375,6 @@ def main(arguments: list[str] | None = None) -> None:
         status = 2 if isinstance(error, WrongUsage) else 1
     except OSError as error:  # standard output closed or its disk full
         status = 1
-        with contextlib.suppress(OSError):
-            sys.stdout.close()
+        _close_stdout()
         click.echo(f"msgen: {error.strerror or error}", err=True)
     sys.exit(status)

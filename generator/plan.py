@@ -58,6 +58,7 @@ class ScriptPlan:
     schedules: bool
     warms_up: bool
     recycles: bool
+    spins: bool
     keeps_statistics: bool
     batch_norm: bool
     jit: bool
@@ -165,6 +166,8 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         # Outside a graph, unscale() is compiled once for every loss scale, and knows it
         # by its address in memory, where that of a later run can lie.
         recycles=scales and spec.mode == "pynative",
+        # Cells are called by the script's own thread.
+        spins=spec.style == "functional" and spec.mode == "graph",
         keeps_statistics=keeps_statistics,
         batch_norm=batch_norm,
         jit=spec.mode == "graph",
@@ -214,7 +217,7 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         updates_made="not skipped" if scales else "1",
         scaler_argument=", loss_scaler" if scaling == "dynamic" else "",
         accum_setting=', "accum": ACCUM' if accumulates else "",
-        setting_names=repr(("seed", "batch_size", "lr", *(["epochs"] * schedules))),
+        setting_names=_names("seed", "batch_size", "lr", *(["epochs"] * schedules)),
         remedy=_remedy(spec),
     )
 
@@ -225,6 +228,7 @@ def _fragments(
     """The fragments of the script, in the order in which it is read."""
     yield "support/arguments.py.jinja"
     if not isinstance(spec.dataset, SourceRef):
+        yield "datasets/batches.py.jinja"
         yield f"datasets/{spec.dataset}.py.jinja"
     if not isinstance(spec.model, SourceRef):
         yield f"models/{spec.model}.py.jinja"
@@ -365,6 +369,11 @@ def summary(spec: TrainingSpec) -> list[str]:
 
 def _rate(spec: TrainingSpec) -> float:
     return float(OPTIMIZERS[spec.optimizer].lr if spec.lr is None else spec.lr)
+
+
+def _names(*names: str) -> str:
+    """Names as the tuple that Black would write."""
+    return "(" + ", ".join(f'"{name}"' for name in names) + ")"
 
 
 def _data_dir_help(spec: TrainingSpec) -> str:

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import black
 import pytest
-from combinations import SCHEDULES, all_specs, other_specs
+from black.mode import TargetVersion
+from combinations import SCHEDULES, all_specs, name_of, other_specs
 
 from generator import TrainingSpec, generate
 from generator.command import command
-from generator.formatting import format_source
+from generator.formatting import BETWEEN, LINE_LENGTH
 from generator.plan import plan
 from generator.render import render
 
@@ -53,25 +55,62 @@ def test_every_combination_parses_and_uses_what_it_imports(tmp_path):
     assert ruff(tmp_path, "F,I,B") == ""
 
 
-# Black takes most of the time, so that here every combination of the others comes with
-# one of the six schedules in turn.
-FORMATTED = [
+# Linting takes most of the time, so that here every combination of the others comes
+# with one of the six schedules in turn.
+LINTED = [
     spec
     for index, spec in enumerate(ALL)
     if (spec.lr_schedule, spec.warmup) == SCHEDULES[index // 6 % 6]
 ]
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_scripts_are_clean_as_they_are_written(tmp_path, part):
-    specs = (FORMATTED + other_specs())[part::4]
-    for index, spec in enumerate(specs):
+def test_scripts_are_clean_as_they_are_written(tmp_path):
+    for index, spec in enumerate(LINTED + other_specs()):
         text = generate(spec)
-        if index % 10 == 0:
-            assert format_source(text) == text
         assert text.endswith("\n") and not text.endswith("\n\n")
         (tmp_path / f"script{index}.py").write_text(text, encoding="utf-8")
     assert ruff(tmp_path, "F,E,I,B") == ""
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Every combination's script; several hundred characters of each are its own."""
+    return {name_of(spec): generate(spec) for spec in ALL + other_specs()}
+
+
+def as_black_writes(text: str) -> str:
+    mode = black.Mode(target_versions={TargetVersion.PY39}, line_length=LINE_LENGTH)
+    return black.format_str(text, mode=mode)
+
+
+def test_black_finds_nothing_to_do_in_any_definition(texts):
+    # A definition that many scripts share is judged once.
+    blocks = {
+        block: name for name, text in texts.items() for block in text.split(BETWEEN)
+    }
+    for block, name in blocks.items():
+        assert as_black_writes(block).rstrip("\n") == block.rstrip("\n"), name
+
+
+def test_black_finds_nothing_to_do_between_definitions(texts):
+    for text in list(texts.values())[::200]:
+        assert as_black_writes(text) == text
+
+
+@pytest.mark.parametrize(
+    ("wider", "long"),
+    [
+        ({"dataset": "mnist"}, '        help="the four MNIST'),
+        (
+            {"optimizer": "momentum", "weight_decay": 0.01},
+            "        network.trainable_params(), args.lr, momentum=0.9",
+        ),
+    ],
+)
+def test_black_breaks_what_values_made_too_long(wider, long):
+    text = generate(TrainingSpec(**wider))
+    assert long in text
+    assert as_black_writes(text) == text
 
 
 def test_only_what_was_asked_for_is_there():
@@ -104,4 +143,4 @@ def test_the_docstring_has_the_command_that_makes_the_script():
 
 
 def test_a_default_script_can_be_read_in_one_sitting():
-    assert len(generate(TrainingSpec()).splitlines()) <= 400
+    assert len(generate(TrainingSpec()).splitlines()) <= 425

@@ -80,6 +80,24 @@ def select_device(name):
         sys.exit(f"error: --device {name}: MindSpore finds no such device here")
 
 
+class Batches:
+    """Micro-batches cut from arrays; the order depends on the seed of the data."""
+
+    def __init__(self, data, label, size, shuffle):
+        self.data, self.label, self.size, self.shuffle = data, label, size, shuffle
+
+    def __len__(self):
+        return math.ceil(len(self.label) / self.size)
+
+    def __iter__(self):
+        order = np.arange(len(self.label))
+        if self.shuffle:
+            np.random.default_rng(ds.config.get_seed()).shuffle(order)
+        for items in np.split(order, range(self.size, len(order), self.size)):
+            # Cut at once: put together item by item, they would hold up the step.
+            yield self.data[items], self.label[items]
+
+
 def create_dataset(args, train):
     """Micro-batches of made-up images: ten coarse patterns, each under noise."""
     coarse = np.random.default_rng(0).normal(size=(10, 1, 2, 2))
@@ -88,10 +106,8 @@ def create_dataset(args, train):
     label = rng.integers(10, size=640 if train else 160).astype(np.int32)
     noise = rng.normal(scale=1.0, size=(len(label), *patterns.shape[1:]))
     data = (patterns[label] + noise).astype(np.float32)
-    # One pair of arrays per item: a label that is a NumPy scalar is not taken.
-    items = [(data[i], np.array(label[i])) for i in range(len(label))]
-    dataset = ds.GeneratorDataset(items, ["data", "label"], shuffle=train)
-    return dataset.batch(args.batch_size)
+    batches = Batches(data, label, args.batch_size, shuffle=train)
+    return ds.GeneratorDataset(batches, ["data", "label"])
 
 
 class Network(nn.Cell):
@@ -218,9 +234,8 @@ class Recorder:
         # Training never goes on blind; what was saved is from before this window.
         where += f", loss scale {loss_scale:g}"
         if self.skipped_in_row > MAX_SKIPPED:
-            sys.exit(
-                f"error: {where}: {self.skipped_in_row} overflows in a row. {REMEDY}"
-            )
+            overflows = f"{self.skipped_in_row} overflows in a row"
+            sys.exit(f"error: {where}: {overflows}. {REMEDY}")
         if not skipped and not math.isfinite(loss):
             sys.exit(f"error: {where}: the loss is {loss}. {REMEDY}")
 
@@ -426,9 +441,8 @@ def main(argv=None):
 
     # What a run must share with the one that it goes on with.
     settings = {"micro_batches": micro_batches}
-    settings |= {
-        name: getattr(args, name) for name in ("seed", "batch_size", "lr", "epochs")
-    }
+    names = ("seed", "batch_size", "lr", "epochs")
+    settings |= {name: getattr(args, name) for name in names}
     checkpoints = Checkpoints(args, settings, network, optimizer, loss_scaler)
     place = checkpoints.start()
 

@@ -85,6 +85,24 @@ def select_device(name):
         sys.exit(f"error: --device {name}: MindSpore finds no such device here")
 
 
+class Batches:
+    """Micro-batches cut from arrays; the order depends on the seed of the data."""
+
+    def __init__(self, data, label, size, shuffle):
+        self.data, self.label, self.size, self.shuffle = data, label, size, shuffle
+
+    def __len__(self):
+        return math.ceil(len(self.label) / self.size)
+
+    def __iter__(self):
+        order = np.arange(len(self.label))
+        if self.shuffle:
+            np.random.default_rng(ds.config.get_seed()).shuffle(order)
+        for items in np.split(order, range(self.size, len(order), self.size)):
+            # Cut at once: put together item by item, they would hold up the step.
+            yield self.data[items], self.label[items]
+
+
 def read_idx(folder, name):
     """Read a file of bytes in the IDX format, plain or gzipped, as an array.
 
@@ -120,10 +138,8 @@ def create_dataset(args, train):
     # From 28x28 to 32x32 pixels, with a border of background.
     border = [(0, 0), (0, 0), (2, 2), (2, 2)]
     data = np.pad(data, border, constant_values=data.min())
-    # One pair of arrays per item: a label that is a NumPy scalar is not taken.
-    items = [(data[i], np.array(label[i])) for i in range(len(label))]
-    dataset = ds.GeneratorDataset(items, ["data", "label"], shuffle=train)
-    return dataset.batch(args.batch_size)
+    batches = Batches(data, label, args.batch_size, shuffle=train)
+    return ds.GeneratorDataset(batches, ["data", "label"])
 
 
 class Network(nn.Cell):
@@ -410,7 +426,8 @@ def main(argv=None):
 
     # What a run must share with the one that it goes on with.
     settings = {"micro_batches": micro_batches}
-    settings |= {name: getattr(args, name) for name in ("seed", "batch_size", "lr")}
+    names = ("seed", "batch_size", "lr")
+    settings |= {name: getattr(args, name) for name in names}
     checkpoints = Checkpoints(args, settings, network, optimizer)
     place = checkpoints.start()
 
