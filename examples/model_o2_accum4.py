@@ -148,46 +148,50 @@ class TrainStep(nn.Cell):
     the update and returns the mean loss of the window.
     """
 
-    def __init__(self, network, loss_fn, optimizer, loss_scaler):
+    def __init__(self, network, loss_fn, optimizer, loss_scaler, batch_size):
         super().__init__(auto_prefix=False)  # the parameters keep their names
         self.network = network
         self.loss_fn = loss_fn
         self.optimizer = optimizer
+        self.batch_size = batch_size
         self.loss_scaler = loss_scaler
         self.true = ms.Tensor(True)
         self.one = ms.Tensor(1.0, ms.float32)
         # Sums over the window, in float32 and in the optimizer's order.
         self.grad_sum = optimizer.parameters.clone(prefix="grad_sum", init="zeros")
         self.loss_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="loss_sum")
-        self.item_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="item_sum")
+        self.weight_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="weight_sum")
         # The order of optimizer.parameters is that in which it takes the gradients.
         self.grad_fn = ms.value_and_grad(
             self.forward, None, optimizer.parameters, has_aux=True
         )
 
+    def weight(self, data):
+        """1 for a full micro-batch; a short one counts for what it holds."""
+        return data.shape[0] / self.batch_size
+
     def forward(self, data, label):
         loss = self.loss_fn(self.network(data), label)
+        # So weighted, the window counts for exactly one large batch of all its items.
+        loss = loss * self.weight(data)
         # The scaled loss is differentiated; the real one comes along to be shown.
         return self.loss_scaler.scale(loss), loss
 
     def construct(self, data, label, window_end):
         (_, loss), grads = self.grad_fn(data, label)
-        # Both are means over the micro-batch. Weighted by its items, a short one counts
-        # for what it holds, and the window for exactly one large batch.
-        items = data.shape[0]
         for i, grad in enumerate(grads):
-            ops.assign_add(self.grad_sum[i], grad * items)
-        ops.assign_add(self.loss_sum, loss * items)
-        ops.assign_add(self.item_sum, self.one * items)
+            ops.assign_add(self.grad_sum[i], grad)
+        ops.assign_add(self.loss_sum, loss)
+        ops.assign_add(self.weight_sum, self.one * self.weight(data))
         finite = self.true
         scale = self.loss_scaler.scale(self.one)
 
         if window_end:
             # Set in here, or MindSpore may drop an `if` whose work nobody reads later.
-            loss = self.loss_sum / self.item_sum
+            loss = self.loss_sum / self.weight_sum
             # Once a window, in this order: unscale, test, clip, update. An inf or NaN
             # of any micro-batch is still there in the sum.
-            grads = tuple([total / self.item_sum for total in self.grad_sum])
+            grads = tuple([total / self.weight_sum for total in self.grad_sum])
             grads = self.loss_scaler.unscale(grads)
             finite = amp.all_finite(grads)
             if finite:
@@ -196,7 +200,7 @@ class TrainStep(nn.Cell):
             for total in self.grad_sum:
                 ops.assign(total, ops.zeros_like(total))
             ops.assign(self.loss_sum, ops.zeros_like(self.loss_sum))
-            ops.assign(self.item_sum, ops.zeros_like(self.item_sum))
+            ops.assign(self.weight_sum, ops.zeros_like(self.weight_sum))
         return loss, finite, scale
 
 
@@ -492,7 +496,7 @@ def main(argv=None):
     checkpoints = Checkpoints(args, settings, network, optimizer, loss_scaler)
     place = checkpoints.start()
 
-    train_step = TrainStep(network, loss_fn, optimizer, loss_scaler)
+    train_step = TrainStep(network, loss_fn, optimizer, loss_scaler, args.batch_size)
     model = Model(train_step)
     recorder = Recorder(args, micro_batches, total_updates, place)
     log = TrainingLog(args, recorder, checkpoints)

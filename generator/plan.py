@@ -131,6 +131,8 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
     cast = ".astype(ms.float32)" if spec.amp == "auto" else ""
     outputs = ["loss", *(["finite"] * scales), *(["scale"] * (scaling == "dynamic"))]
     step_parts = ["network", "loss_fn", "optimizer", *(["loss_scaler"] * scales)]
+    step_values = [*step_parts, *(["args.batch_size"] * accumulates)]
+    step_parts += ["batch_size"] * accumulates
     owner = "self." if in_callback else ""
     rate = f"{owner}rates[{owner}recorder.updates]" if schedules else f"{owner}args.lr"
     index = f"({owner}index - 1) % ACCUM + 1"
@@ -200,7 +202,7 @@ def plan(spec: TrainingSpec) -> ScriptPlan:
         final_grads="ops.clip_by_global_norm(grads, CLIP_NORM)" if clips else "grads",
         step_parts=", ".join(step_parts),
         step_outputs=", ".join(outputs),
-        train_step_lines=_train_step(spec.style, plain_model, ", ".join(step_parts)),
+        train_step_lines=_train_step(spec.style, plain_model, ", ".join(step_values)),
         optimizer_call=_optimizer(spec, "rates" if schedules else "args.lr"),
         loss_scaler_call=_loss_scaler(spec, value),
         micro_batches_now=index if accumulates else "1",
@@ -407,13 +409,14 @@ def _remedy(spec: TrainingSpec) -> str:
 
 
 def _train_step(style: str, plain_model: bool, parts: str) -> list[str]:
-    if style == "functional":
-        return [f"train_step = make_train_step({parts})"]
-    if style == "cell":
-        return [f"train_step = TrainStep({parts})"]
     if plain_model:
         return ["model = Model(network, loss_fn, optimizer)"]
-    return [f"train_step = TrainStep({parts})", "model = Model(train_step)"]
+    make = "make_train_step" if style == "functional" else "TrainStep"
+    line = f"train_step = {make}({parts})"
+    lines = [line]
+    if len(line) > LINE_LENGTH - 4:
+        lines = [f"train_step = {make}(", f"    {parts}", ")"]
+    return [*lines, *(["model = Model(train_step)"] * (style == "model"))]
 
 
 def _optimizer(spec: TrainingSpec, rate: str) -> str:

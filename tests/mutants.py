@@ -82,10 +82,8 @@ class Mutant:
 
 # ---- pieces of the step that several mutants change
 
-MEAN = "grads = tuple([total / self.item_sum for total in self.grad_sum])"
+MEAN = "grads = tuple([total / self.weight_sum for total in self.grad_sum])"
 UNSCALE = "grads = self.loss_scaler.unscale(grads)"
-# In one line, as the functional step has it.
-BOTH = "grads = loss_scaler.unscale(tuple([total / item_sum for total in grad_sum]))"
 ADJUST = "            self.loss_scaler.adjust(finite)\n"
 APPLY = "self.optimizer(ops.clip_by_global_norm(grads, CLIP_NORM))"
 IF_FINITE = "            if finite:\n                self.optimizer"
@@ -95,62 +93,57 @@ CLEAR_GRADS = """\
                 ops.assign(total, ops.zeros_like(total))
 """
 CLEAR_LOSS = "            ops.assign(self.loss_sum, ops.zeros_like(self.loss_sum))\n"
-CLEAR_ITEMS = "            ops.assign(self.item_sum, ops.zeros_like(self.item_sum))\n"
+CLEAR_ITEMS = (
+    "            ops.assign(self.weight_sum, ops.zeros_like(self.weight_sum))\n"
+)
 COUNT = "micro_batches = train_data.get_dataset_size()\n"
 EVALUATED = "    network.set_train(True)\n    return loss_sum"
 SEEDS = "    ms.set_seed(args.seed)  # before the network draws its first weights\n"
 
 
-def mean(divided: str) -> dict[str, object]:
+def mean(divided: str) -> tuple[Edit, ...]:
     """Edits that put something else in the place of the window's mean gradient."""
-    functional = divided.replace("self.", "")
-    new = f"grads = loss_scaler.unscale(tuple([{functional} for total in grad_sum]))"
-    cell = f"grads = tuple([{divided} for total in self.grad_sum])"
-    return {"edits": ((MEAN, cell),), "instead": {"functional": ((BOTH, new),)}}
+    return ((MEAN, f"grads = tuple([{divided} for total in self.grad_sum])"),)
 
 
-def unscaled(cell: str, functional: str) -> dict[str, object]:
-    """Edits that put other lines in the place of the unscaling."""
-    return {
-        "edits": ((UNSCALE, cell),),
-        "instead": {"functional": ((BOTH, functional),)},
-    }
-
-
-F_MEAN = MEAN.replace("self.", "")
+EACH = "        for i, grad in enumerate(grads):\n"
+CLIP_EACH = (
+    EACH,
+    "        scale = self.loss_scaler.scale(self.one)\n"
+    + EACH.replace("grads", "ops.clip_by_global_norm(grads, CLIP_NORM * scale)"),
+)
+SHARE = "return data.shape[0] / self.batch_size"
 PAD = "\n            "
 
 MUTANTS = [
     # -- the window's mean
-    Mutant("divided-by-n", ("window-equals-batch",), **mean("total / ACCUM")),
-    Mutant("sum-not-mean", ("window-equals-batch",), **mean("total * 1.0")),
+    Mutant("divided-by-n", ("window-equals-batch",), mean("total / ACCUM")),
+    Mutant("sum-not-mean", ("window-equals-batch",), mean("total * 1.0")),
     Mutant(
         "gradients-not-weighted",
         ("window-equals-batch",),
-        (("grad * items)", "grad)"),),
+        (
+            (
+                "return self.loss_scaler.scale(loss), loss",
+                "return self.loss_scaler.scale(loss / self.weight(data)), loss",
+            ),
+        ),
     ),
     Mutant(
         "mean-of-means",
         ("window-equals-batch", "shown-loss"),
-        (
-            ("grad * items)", "grad)"),
-            ("loss * items)", "loss)"),
-            ("self.one * items)", "self.one)"),
-        ),
+        ((SHARE, "return 1.0"),),
     ),
     Mutant(
         "partial-window-divided-by-n",
         ("partial-windows",),
-        (
-            ("grad * items)", "grad * items / 4)"),
-            (MEAN, MEAN.replace("self.item_sum", "ACCUM")),
-        ),
+        ((MEAN, MEAN.replace("self.weight_sum", "ACCUM")),),
         base="plain",
     ),
     Mutant(
         "sums-in-float16",
         ("window-equals-batch",),
-        (("grad * items)", "(grad * items).astype(ms.float16).astype(ms.float32))"),),
+        (("[i], grad)", "[i], grad.astype(ms.float16).astype(ms.float32))"),),
     ),
     Mutant(
         "wrong-parameter-order",
@@ -194,50 +187,19 @@ MUTANTS = [
             (MEAN, MEAN + PAD + "grads = ops.clip_by_global_norm(grads, CLIP_NORM)"),
             (APPLY, "self.optimizer(grads)"),
         ),
-        instead={
-            "functional": (
-                (
-                    BOTH,
-                    F_MEAN
-                    + PAD
-                    + "grads = ops.clip_by_global_norm(grads, CLIP_NORM)"
-                    + PAD
-                    + UNSCALE.replace("self.", ""),
-                ),
-                (APPLY.replace("self.", ""), "optimizer(grads)"),
-            )
-        },
     ),
     Mutant(
         "clip-every-micro-batch",
         ("clip-norm", "order"),
         (
-            (
-                "enumerate(grads):",
-                "enumerate(ops.clip_by_global_norm(grads, CLIP_NORM * scale)):",
-            ),
-            (
-                "        items = data.shape[0]\n",
-                "        items = data.shape[0]\n"
-                "        scale = self.loss_scaler.scale(self.one)\n",
-            ),
+            CLIP_EACH,
             (APPLY, "self.optimizer(grads)"),
         ),
     ),
     Mutant(
         "clip-twice",
         ("order",),
-        (
-            (
-                "enumerate(grads):",
-                "enumerate(ops.clip_by_global_norm(grads, CLIP_NORM * scale)):",
-            ),
-            (
-                "        items = data.shape[0]\n",
-                "        items = data.shape[0]\n"
-                "        scale = self.loss_scaler.scale(self.one)\n",
-            ),
-        ),
+        (CLIP_EACH,),
     ),
     Mutant(
         "clip-norm-times-n",
@@ -254,10 +216,7 @@ MUTANTS = [
         "overflow-tested-on-the-last-micro-batch",
         ("overflow",),
         (
-            (
-                "        items = data.shape[0]\n",
-                "        items = data.shape[0]\n        last = grads\n",
-            ),
+            (EACH, "        last = grads\n" + EACH),
             (TEST, "finite = amp.all_finite(last)"),
         ),
     ),
@@ -266,10 +225,9 @@ MUTANTS = [
         ("overflow",),
         (
             (
-                "        items = data.shape[0]\n",
-                "        items = data.shape[0]\n"
+                EACH,
                 "        sums = tuple([total * 1.0 for total in self.grad_sum])\n"
-                "        before = amp.all_finite(sums)\n",
+                "        before = amp.all_finite(sums)\n" + EACH,
             ),
             (TEST, "finite = before"),
         ),
@@ -344,12 +302,12 @@ MUTANTS = [
     Mutant(
         "not-unscaled",
         ("window-equals-batch", "scaling-bits"),
-        **unscaled("grads = grads", F_MEAN),
+        ((UNSCALE, "grads = grads"),),
     ),
     Mutant(
         "unscaled-twice",
         ("window-equals-batch", "scaling-bits"),
-        **unscaled(UNSCALE + PAD + UNSCALE, BOTH + PAD + UNSCALE.replace("self.", "")),
+        ((UNSCALE, UNSCALE + PAD + UNSCALE),),
     ),
     Mutant(
         "unscaled-by-the-new-scale",
@@ -361,19 +319,6 @@ MUTANTS = [
                 "self.loss_scaler.adjust(amp.all_finite(grads))" + PAD + UNSCALE,
             ),
         ),
-        instead={
-            "functional": (
-                (ADJUST.replace("self.", ""), ""),
-                (
-                    BOTH,
-                    F_MEAN
-                    + PAD
-                    + "loss_scaler.adjust(amp.all_finite(grads))"
-                    + PAD
-                    + UNSCALE.replace("self.", ""),
-                ),
-            )
-        },
     ),
     Mutant(
         "the-next-window's-scale-shown",
@@ -396,15 +341,15 @@ MUTANTS = [
         ("shown-loss",),
         (
             (
-                "loss = self.loss_sum / self.item_sum",
-                "loss = self.loss_sum / self.item_sum / ACCUM",
+                "loss = self.loss_sum / self.weight_sum",
+                "loss = self.loss_sum / self.weight_sum / ACCUM",
             ),
         ),
     ),
     Mutant(
         "last-micro-batch's-loss-shown",
         ("shown-loss",),
-        (("            loss = self.loss_sum / self.item_sum\n", ""),),
+        (("            loss = self.loss_sum / self.weight_sum\n", ""),),
     ),
     Mutant(
         "loss-in-float16",

@@ -82,7 +82,7 @@ def test_on_an_npu_the_answer_is_of_calls_and_contract(
 
 def test_a_wrong_script_is_named_and_the_status_says_so(tmp_path):
     text = generate(SPEC)
-    wrong = text.replace("grad * items)", "grad)")
+    wrong = text.replace("return data.shape[0] / ", "return 1.0  # ")
     assert wrong != text
     (tmp_path / "edited.py").write_text(wrong, encoding="utf-8")
     done = msgen("verify", "edited.py", "--only", "window-equals-batch", cwd=tmp_path)

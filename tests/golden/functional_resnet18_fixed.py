@@ -156,7 +156,7 @@ class Network(nn.Cell):
         return self.head(x.mean((2, 3)))  # mean over height and width
 
 
-def make_train_step(network, loss_fn, optimizer, loss_scaler):
+def make_train_step(network, loss_fn, optimizer, loss_scaler, batch_size):
     """Build train_step(data, label, window_end): one micro-batch of a window.
 
     Returns loss, finite. The micro-batch that ends the window makes
@@ -167,14 +167,21 @@ def make_train_step(network, loss_fn, optimizer, loss_scaler):
     # Sums over the window, in float32 and in the optimizer's order.
     grad_sum = optimizer.parameters.clone(prefix="grad_sum", init="zeros")
     loss_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="loss_sum")
-    item_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="item_sum")
+    weight_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="weight_sum")
     # BatchNorm's running statistics move in every forward pass. Their last good values
     # are kept, so that a dropped window leaves no inf or NaN behind.
     statistics = ms.ParameterTuple(network.untrainable_params())
     kept = statistics.clone(prefix="kept")
 
+    def weight(data):
+        """1 for a full micro-batch; a short one counts for what it holds."""
+        return data.shape[0] / batch_size
+
     def forward(data, label):
         loss = loss_fn(network(data), label)
+        # So weighted, the window counts for exactly one large batch of all its items.
+        # (Not quite with BatchNorm, which normalizes every micro-batch by itself.)
+        loss = loss * weight(data)
         # The scaled loss is differentiated; the real one comes along to be shown.
         return loss_scaler.scale(loss), loss
 
@@ -184,22 +191,19 @@ def make_train_step(network, loss_fn, optimizer, loss_scaler):
     @ms.jit
     def train_step(data, label, window_end):
         (_, loss), grads = grad_fn(data, label)
-        # Both are means over the micro-batch. Weighted by its items, a short one counts
-        # for what it holds, and the window for exactly one large batch.
-        # (Not quite with BatchNorm, which normalizes every micro-batch by itself.)
-        items = data.shape[0]
         for i, grad in enumerate(grads):
-            ops.assign_add(grad_sum[i], grad * items)
-        ops.assign_add(loss_sum, loss * items)
-        ops.assign_add(item_sum, one * items)
+            ops.assign_add(grad_sum[i], grad)
+        ops.assign_add(loss_sum, loss)
+        ops.assign_add(weight_sum, one * weight(data))
         finite = true
 
         if window_end:
             # Set in here, or MindSpore may drop an `if` whose work nobody reads later.
-            loss = loss_sum / item_sum
+            loss = loss_sum / weight_sum
             # Once a window, in this order: unscale, test, clip, update. An inf or NaN
             # of any micro-batch is still there in the sum.
-            grads = loss_scaler.unscale(tuple([total / item_sum for total in grad_sum]))
+            grads = tuple([total / weight_sum for total in grad_sum])
+            grads = loss_scaler.unscale(grads)
             finite = amp.all_finite(grads)
             if finite:
                 optimizer(grads)
@@ -211,7 +215,7 @@ def make_train_step(network, loss_fn, optimizer, loss_scaler):
             for total in grad_sum:
                 ops.assign(total, ops.zeros_like(total))
             ops.assign(loss_sum, ops.zeros_like(loss_sum))
-            ops.assign(item_sum, ops.zeros_like(item_sum))
+            ops.assign(weight_sum, ops.zeros_like(weight_sum))
         return loss, finite
 
     return train_step
@@ -460,7 +464,9 @@ def main(argv=None):
     checkpoints = Checkpoints(args, settings, network, optimizer)
     place = checkpoints.start()
 
-    train_step = make_train_step(network, loss_fn, optimizer, loss_scaler)
+    train_step = make_train_step(
+        network, loss_fn, optimizer, loss_scaler, args.batch_size
+    )
     recorder = Recorder(args, micro_batches, total_updates, place)
 
     flags = {False: ms.Tensor(False), True: ms.Tensor(True)}

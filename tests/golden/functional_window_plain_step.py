@@ -144,7 +144,7 @@ def learning_rate(lr, update, total):
     return lr / 10 if update < total * 3 / 4 else lr / 100
 
 
-def make_train_step(network, loss_fn, optimizer):
+def make_train_step(network, loss_fn, optimizer, batch_size):
     """Build train_step(data, label, window_end): one micro-batch of a window.
 
     Returns loss. The micro-batch that ends the window makes
@@ -154,33 +154,37 @@ def make_train_step(network, loss_fn, optimizer):
     # Sums over the window, in float32 and in the optimizer's order.
     grad_sum = optimizer.parameters.clone(prefix="grad_sum", init="zeros")
     loss_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="loss_sum")
-    item_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="item_sum")
+    weight_sum = ms.Parameter(ms.Tensor(0.0, ms.float32), name="weight_sum")
+
+    def weight(data):
+        """1 for a full micro-batch; a short one counts for what it holds."""
+        return data.shape[0] / batch_size
 
     def forward(data, label):
-        return loss_fn(network(data), label)
+        loss = loss_fn(network(data), label)
+        # So weighted, the window counts for exactly one large batch of all its items.
+        loss = loss * weight(data)
+        return loss
 
     # The order of optimizer.parameters is the order in which it takes the gradients.
     grad_fn = ms.value_and_grad(forward, None, optimizer.parameters)
 
     def train_step(data, label, window_end):
         loss, grads = grad_fn(data, label)
-        # Both are means over the micro-batch. Weighted by its items, a short one counts
-        # for what it holds, and the window for exactly one large batch.
-        items = data.shape[0]
         for i, grad in enumerate(grads):
-            ops.assign_add(grad_sum[i], grad * items)
-        ops.assign_add(loss_sum, loss * items)
-        ops.assign_add(item_sum, one * items)
+            ops.assign_add(grad_sum[i], grad)
+        ops.assign_add(loss_sum, loss)
+        ops.assign_add(weight_sum, one * weight(data))
 
         if window_end:
             # Set in here, or MindSpore may drop an `if` whose work nobody reads later.
-            loss = loss_sum / item_sum
-            grads = tuple([total / item_sum for total in grad_sum])
+            loss = loss_sum / weight_sum
+            grads = tuple([total / weight_sum for total in grad_sum])
             optimizer(ops.clip_by_global_norm(grads, CLIP_NORM))
             for total in grad_sum:
                 ops.assign(total, ops.zeros_like(total))
             ops.assign(loss_sum, ops.zeros_like(loss_sum))
-            ops.assign(item_sum, ops.zeros_like(item_sum))
+            ops.assign(weight_sum, ops.zeros_like(weight_sum))
         return loss
 
     return train_step
@@ -419,7 +423,7 @@ def main(argv=None):
     checkpoints = Checkpoints(args, settings, network, optimizer)
     place = checkpoints.start()
 
-    train_step = make_train_step(network, loss_fn, optimizer)
+    train_step = make_train_step(network, loss_fn, optimizer, args.batch_size)
     recorder = Recorder(args, micro_batches, total_updates, place)
 
     flags = {False: ms.Tensor(False), True: ms.Tensor(True)}
