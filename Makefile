@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-matrix test-versions accuracy quick lint golden clean
+.PHONY: demo test test-matrix test-versions accuracy bench quick lint golden clean
 
 demo: $(VENV)/ready
 	rm -rf demo && mkdir demo
@@ -18,8 +18,8 @@ quick: $(VENV)/ready lint
 	$(BIN)/python -m pytest -n 2 tests/test_rendering.py tests/test_goldens.py tests/test_cli.py tests/test_rules.py
 
 lint: $(VENV)/ready
-	$(BIN)/black --check --quiet generator tests examples
-	$(BIN)/ruff check --quiet generator tests
+	$(BIN)/black --check --quiet generator tests examples benchmarks
+	$(BIN)/ruff check --quiet generator tests benchmarks
 	$(BIN)/mypy
 
 # Every combination of style, level, loss scale, accumulation, mode and optimizer:
@@ -34,6 +34,12 @@ test-versions: $(VENV)/ready
 # The table of what mixed precision costs in accuracy; about 5 minutes.
 accuracy: $(VENV)/ready
 	$(BIN)/python tests/accuracy.py
+
+# How fast the scripts and the command are; under 15 minutes. Writes benchmarks/. With
+# PyTorch too, where it is installed: `.venv/bin/pip install torch` before.
+bench: $(VENV)/ready
+	$(BIN)/pip install --quiet --editable '.[mindspore,examples,bench]'
+	$(BIN)/python -m benchmarks
 
 # Write the golden scripts and the examples anew, to be read in the diff.
 golden: $(VENV)/ready
